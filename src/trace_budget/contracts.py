@@ -1,0 +1,59 @@
+"""What a reader and a renderer promise: the two sockets where new formats and outputs plug in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from trace_budget.schema.report import Report
+from trace_budget.schema.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The first bytes of an input, already decompressed: all a reader may look at to recognise its format.
+
+    `compression` is none, gzip, zstd or zip; `names` holds the table names of an SQLite file, else it is empty.
+    """
+
+    path: Path
+    data: bytes
+    compression: str
+    size_bytes: int
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What a user may tell a reader: the rank to assume, and the trace_processor binary for Perfetto files."""
+
+    rank: int | None = None
+    trace_processor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One format. `recognises` must decide by content, never by name; `read` ends with the schema check.
+
+    `cannot_tell` lists the questions this format leaves open, `recognised_by` says in words what `recognises` looks at.
+    """
+
+    name: str
+    title: str
+    recognised_by: str
+    cannot_tell: str
+    recognises: Callable[[Head], bool]
+    read: Callable[[Path, ReadOptions], Trace]
+    suffixes: tuple[str, ...] = ()
+    timeline: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Renderer:
+    """One output. `render` returns the bytes to write; `binary` outputs are refused on a terminal."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    render: Callable[[Report], bytes]
+    binary: bool = False

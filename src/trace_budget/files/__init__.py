@@ -1,0 +1,1 @@
+"""Rooms that touch the disk: probing, decompression, streaming and safe writing."""

@@ -1,0 +1,1 @@
+"""What a replacement does end to end: candidate, match, bounds, evidence, verdict."""

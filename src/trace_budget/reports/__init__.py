@@ -1,0 +1,1 @@
+"""One file = how one answer becomes a Report."""

@@ -1,0 +1,82 @@
+"""Report: the one model between questions and renderers; it carries numbers with their units, never layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from trace_budget.schema.trace import Caveat, Trace
+
+Json = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """How one column of a table is shown: a header with its unit, and decimals for numbers (None: text or count)."""
+
+    key: str
+    title: str
+    digits: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows in a frame whose columns carry units in their names; `columns` is the order people read them in.
+
+    CSV and Parquet write the whole frame; terminal and Markdown show `columns`, at most `limit` rows.
+    """
+
+    name: str
+    title: str
+    columns: tuple[TableColumn, ...]
+    frame: pl.DataFrame
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of text; `style` is title, plain, good, warn, bad or dim (renderers may ignore it)."""
+
+    text: str
+    style: str = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The answer to one question.
+
+    `schema` names and versions the JSON document (`trace-budget/kernels/1`); `document` is that document without
+    `schema`, `trace` and `caveats`, which every renderer adds; the first table is the one CSV and Parquet write.
+    """
+
+    schema: str
+    document: Json
+    trace: Json | None = None
+    lines: tuple[Line, ...] = ()
+    tables: tuple[Table, ...] = ()
+    footer: tuple[Line, ...] = ()
+    caveats: tuple[Caveat, ...] = field(default=())
+
+
+def trace_facts(trace: Trace) -> dict[str, object]:
+    """The `trace` object of every JSON document."""
+    return {
+        "path": trace.path,
+        "format": trace.format,
+        "device": trace.device_name,
+        "rank": trace.rank,
+        "world_size": trace.world_size,
+        "complete": trace.complete,
+        "resolution_ns": trace.resolution_ns,
+        "engine": trace.engine,
+    }
+
+
+def caveat_facts(caveats: tuple[Caveat, ...]) -> list[dict[str, object]]:
+    """The `caveats` list of every JSON document."""
+    return [
+        {"code": c.code, "severity": c.severity, "count": c.count, "text": c.text, "example": c.example or None}
+        for c in caveats
+    ]
