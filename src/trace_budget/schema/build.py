@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from trace_budget.schema.tables import CALLS, GPU_OPS, MARKERS, SYNCS, NameType, TableSpec
+from trace_budget.schema.tables import AGGREGATES, CALLS, GPU_OPS, MARKERS, SYNCS, NameType, TableSpec
 
 ENQUEUES = ("launch", "graph_launch", "memcpy", "memset")
 _CALL_PATTERNS = (
@@ -72,6 +72,12 @@ def markers(columns: pl.DataFrame) -> pl.DataFrame:
 def syncs(columns: pl.DataFrame) -> pl.DataFrame:
     """The syncs table from any subset of its columns, sorted by start."""
     return _filled(SYNCS, columns).sort("start_ns", maintain_order=True)
+
+
+def aggregates(columns: pl.DataFrame) -> pl.DataFrame:
+    """The aggregates table from name, calls, total_ns and any of its other columns, largest total first."""
+    frame = columns.with_columns((pl.col("total_ns") / pl.col("calls")).alias("mean_ns"))
+    return _filled(AGGREGATES, frame).sort("total_ns", descending=True, maintain_order=True)
 
 
 def _kinds_of(names: pl.Series) -> pl.Series:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from trace_budget.schema.tables import CALLS, GPU_OPS, MARKERS, SYNCS, NameType, TableSpec
+from trace_budget.schema.tables import AGGREGATES, CALLS, GPU_OPS, MARKERS, SYNCS, NameType, TableSpec
 from trace_budget.schema.trace import Trace
 
 
@@ -16,6 +16,8 @@ def checked(trace: Trace) -> Trace:
     """Return the trace unchanged, or raise SchemaViolationError naming table, column and rule."""
     for spec, frame in ((GPU_OPS, trace.gpu_ops), (CALLS, trace.calls), (MARKERS, trace.markers), (SYNCS, trace.syncs)):
         _check_columns(spec, frame)
+    if trace.aggregates is not None:
+        _check_columns(AGGREGATES, trace.aggregates)
     _check_row_numbers(trace.gpu_ops, "op_id")
     _check_row_numbers(trace.calls, "launch_id")
     _check_row_numbers(trace.markers, "marker_id")
@@ -32,7 +34,9 @@ def _check_columns(spec: TableSpec, frame: pl.DataFrame) -> None:
         if not fits:
             raise SchemaViolationError(f"{spec.name}.{column.name}: {series.dtype}, declared {column.dtype}")
         if not column.nullable and series.null_count():
-            raise SchemaViolationError(f"{spec.name}.{column.name}: {series.null_count()} nulls in a column that has none")
+            raise SchemaViolationError(
+                f"{spec.name}.{column.name}: {series.null_count()} nulls in a column that has none"
+            )
 
 
 def _check_row_numbers(frame: pl.DataFrame, column: str) -> None:

@@ -64,7 +64,9 @@ GPU_OPS = TableSpec(
         Column("queue", pl.Int64(), "hardware queue, where the format tells", nullable=True),
         Column("pid", pl.Int64(), "process that owns the device context, where the format tells", nullable=True),
         Column("start_ns", pl.Int64(), "first instant; null when the recorded time is not usable", nullable=True),
-        Column("end_ns", pl.Int64(), "first instant after; null when the recorded duration is not usable", nullable=True),
+        Column(
+            "end_ns", pl.Int64(), "first instant after; null when the recorded duration is not usable", nullable=True
+        ),
         Column("launch_id", pl.Int64(), "row of `calls` that launched it; null for orphans", nullable=True),
         Column("correlation", pl.Int64(), "correlation id as recorded", nullable=True),
         Column("graph_node_id", pl.Int64(), "graph node, where the format tells", nullable=True),
@@ -94,7 +96,9 @@ MARKERS = TableSpec(
     "Named ranges: step annotations and user ranges on host threads, their device copies, module calls.",
     (
         Column("marker_id", pl.Int64(), "row number, 0 … n-1"),
-        Column("kind", pl.Enum(MARKER_KINDS), "annotation (host), gpu_annotation (device clock) or module (nn.Module call)"),
+        Column(
+            "kind", pl.Enum(MARKER_KINDS), "annotation (host), gpu_annotation (device clock) or module (nn.Module call)"
+        ),
         Column("name", NAME, "text of the range"),
         Column("pid", pl.Int64(), "process", nullable=True),
         Column("tid", pl.Int64(), "thread; null for device ranges", nullable=True),
@@ -120,3 +124,16 @@ SYNCS = TableSpec(
 )
 
 TABLES = (GPU_OPS, CALLS, MARKERS, SYNCS)
+
+AGGREGATES = TableSpec(
+    "aggregates",
+    "Sums per kernel name, of inputs that hold no single executions (a profiler's `--stats` output); else absent.",
+    (
+        Column("name", NAME, "kernel name as recorded (control characters replaced)"),
+        Column("calls", pl.Int64(), "executions summed"),
+        Column("total_ns", pl.Int64(), "sum of their durations"),
+        Column("mean_ns", pl.Float64(), "total_ns / calls", nullable=True),
+        Column("min_ns", pl.Int64(), "shortest, where the format tells", nullable=True),
+        Column("max_ns", pl.Int64(), "longest, where the format tells", nullable=True),
+    ),
+)

@@ -29,7 +29,7 @@ class Trace:
 
     `complete` is False when the file was cut or damaged (PARTIAL). `resolution_ns` is the grid of the recorded times.
     `dispatch_gap_in_duration` says that the profiler books the gap between kernels into the kernel (ROCm, DCU).
-    `timeline` is False for formats that only carry sums: then gpu_ops is empty.
+    `aggregates` is set for formats that only carry sums per kernel name: gpu_ops is empty then, there is no timeline.
     """
 
     path: str
@@ -49,6 +49,7 @@ class Trace:
     source_bytes: int | None = None
     engine: str | None = None
     caveats: tuple[Caveat, ...] = ()
+    aggregates: pl.DataFrame | None = None
 
     def with_caveats(self, caveats: Iterable[Caveat]) -> Trace:
         """The same trace with more caveats."""
