@@ -1,0 +1,190 @@
+"""The plain bytes of a file that may be compressed (gzip, zstd), read front to back within limits."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+
+from trace_budget.errors import InputError
+from trace_budget.files.gunzip import Gunzip
+
+CHUNK_BYTES = 1 << 20
+LIMIT_VARIABLE = "TRACE_BUDGET_INFLATE_LIMIT"
+_MAGIC = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"PK\x03\x04", "zip"), (b"PK\x05\x06", "zip"))
+_ZSTD_LIBRARIES = ("compression.zstd", "zstandard", "backports.zstd")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far a compressed file may grow: `free_bytes` always, then up to `ratio` x its size and `total_bytes`."""
+
+    free_bytes: int = 1 << 28
+    ratio: int | None = 250
+    total_bytes: int = 1 << 36
+
+    def bound(self, size_bytes: int) -> int:
+        """The most plain bytes a compressed file of `size_bytes` may give."""
+        by_ratio = self.total_bytes if self.ratio is None else max(self.free_bytes, self.ratio * size_bytes)
+        return min(self.total_bytes, by_ratio)
+
+
+def limits() -> Limits:
+    """The default limits, or the size in bytes that TRACE_BUDGET_INFLATE_LIMIT allows whatever the ratio."""
+    text = os.environ.get(LIMIT_VARIABLE, "")
+    if not text:
+        return Limits()
+    if not (text.isascii() and text.isdigit()):
+        raise InputError(f"{LIMIT_VARIABLE} is not a size", expected="a number of bytes", found=ascii(text))
+    return Limits(ratio=None, total_bytes=int(text))
+
+
+def size_of(path: Path) -> int:
+    """The size in bytes of a regular file; InputError for what is missing, a folder, a pipe, a device or unreadable."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError) as error:
+        raise InputError("cannot be opened", where=str(path), found=_reason(error)) from None
+    if stat.S_ISDIR(status.st_mode):
+        raise InputError("a folder, not a file", where=str(path), advice="Name one trace inside it.")
+    if not stat.S_ISREG(status.st_mode):
+        advice = "Write its content to a file first."
+        raise InputError("a pipe, socket or device, not a file", where=str(path), advice=advice)
+    return status.st_size
+
+
+def compression_of(data: bytes) -> str:
+    """none, gzip, zstd or zip, by the first bytes."""
+    return next((name for magic, name in _MAGIC if data.startswith(magic)), "none")
+
+
+class PlainStream:
+    """Reads the plain bytes of a file once, front to back; a context manager.
+
+    `truncated` becomes True when the compressed stream turns out cut or damaged, with the reason in `damage`; all that
+    was readable is delivered first. A zip archive is delivered as it is. A plain file that grows is read up to its size
+    at opening. Raises InputError beyond the limits, and for zstd when no zstd library is installed.
+    """
+
+    def __init__(self, path: Path, allowed: Limits | None = None) -> None:
+        self.path = path
+        self.size_bytes = size_of(path)
+        self.damage = ""
+        self._bound = (allowed or limits()).bound(self.size_bytes)
+        try:
+            self._file = path.open("rb")
+        except OSError as error:
+            raise InputError("cannot be opened", where=str(path), found=_reason(error)) from None
+        self.compression = compression_of(self._file.peek(4)[:4])
+        self._chunks = self._plain_chunks()
+        self._rest = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def truncated(self) -> bool:
+        """Whether damage was met so far."""
+        return bool(self.damage)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def read(self, size: int = -1) -> bytes:
+        """The next `size` bytes, fewer only at the end; all that is left for a negative size."""
+        parts = [self._rest]
+        have = len(self._rest)
+        while (size < 0 or have < size) and (chunk := next(self._chunks, b"")):
+            parts.append(chunk)
+            have += len(chunk)
+        data = b"".join(parts)
+        cut = have if size < 0 else min(size, have)
+        self._rest = data[cut:]
+        return data[:cut]
+
+    def _plain_chunks(self) -> Iterator[bytes]:
+        if self.compression == "gzip":
+            return self._bounded(self._gzip())
+        if self.compression == "zstd":
+            return self._bounded(self._zstd())
+        return self._uncompressed()
+
+    def _uncompressed(self) -> Iterator[bytes]:
+        left = self.size_bytes
+        while left > 0 and (chunk := self._file.read(min(CHUNK_BYTES, left))):
+            left -= len(chunk)
+            yield chunk
+
+    def _gzip(self) -> Iterator[bytes]:
+        gunzip = Gunzip(self._file)
+        yield from (chunk for chunk in gunzip.chunks(CHUNK_BYTES) if chunk)
+        self.damage = gunzip.damage
+
+    def _zstd(self) -> Iterator[bytes]:
+        stream = _zstd_library(self.path).open(self._file, "rb")
+        try:
+            while chunk := stream.read(CHUNK_BYTES):
+                yield chunk
+        except Exception as error:  # noqa: BLE001  (each zstd library raises a class of its own)
+            self.damage = f"zstd stream cut or damaged: {error}"
+
+    def _bounded(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        total = 0
+        for chunk in chunks:
+            total += len(chunk)
+            if total > self._bound:
+                advice = f"If it is what you think it is, set {LIMIT_VARIABLE} to the bytes it may grow to."
+                found = f"more, from a file of {self.size_bytes} bytes"
+                raise InputError(
+                    "inflates too far",
+                    where=str(self.path),
+                    expected=f"at most {self._bound} bytes",
+                    found=found,
+                    advice=advice,
+                )
+            yield chunk
+
+
+def read_plain(path: Path) -> bytes:
+    """All plain bytes of a file, for formats that are read whole; what a damaged stream still gives."""
+    with PlainStream(path) as stream:
+        return stream.read()
+
+
+@contextmanager
+def plain_file(path: Path) -> Iterator[Path]:
+    """A path whose content is not compressed: `path` itself, or a temporary copy that is removed afterwards."""
+    with PlainStream(path) as stream:
+        if stream.compression in ("none", "zip"):
+            yield path
+            return
+        with tempfile.TemporaryDirectory(prefix="trace-budget-") as folder:
+            copy = Path(folder) / (path.stem or "plain")
+            with copy.open("wb") as target:
+                while chunk := stream.read(CHUNK_BYTES):
+                    target.write(chunk)
+            yield copy
+
+
+def _zstd_library(path: Path) -> Any:
+    for name in _ZSTD_LIBRARIES:
+        try:
+            return import_module(name)
+        except ImportError:
+            continue
+    advice = f"Unpack it first: zstd -d {path.name}"
+    raise InputError("zstd-compressed, and no zstd library is installed", where=str(path), advice=advice)
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -1,0 +1,63 @@
+"""Which reader reads a file: exactly one must recognise its content, whatever its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trace_budget import readers
+from trace_budget.contracts import Head, Reader
+from trace_budget.errors import InputError, UsageError
+from trace_budget.files.probe import probe
+from trace_budget.readers.unreadable import refuse_known, refuse_named
+
+_SHOWN_BYTES = 48
+_SHOWN_TABLES = 6
+
+
+def detect(path: Path, format: str | None = None) -> Reader:  # noqa: A002  (the word users know)
+    """The reader for `path`, or the one called `format` without asking whether it recognises the file.
+
+    Raises InputError when the file is empty, unreadable, known to be unreadable, of no known format, or claimed by
+    several readers; UsageError when `format` is not a reader's name.
+    """
+    if format is not None and format not in readers.NAMES:
+        raise UsageError("no such input format", expected=f"one of {', '.join(readers.NAMES)}", found=ascii(format))
+    head = head_of(path)
+    refuse_known(head)
+    if format is not None:
+        return readers.load(format)
+    return _only(head, [reader for name in readers.NAMES if (reader := readers.load(name)).recognises(head)])
+
+
+def head_of(path: Path) -> Head:
+    """The first plain bytes of a file, and its table names when it is an SQLite database."""
+    seen = probe(path)
+    return Head(path, seen.data, seen.compression, seen.size_bytes, seen.tables)
+
+
+def _only(head: Head, candidates: list[Reader]) -> Reader:
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        names = ", ".join(reader.name for reader in candidates)
+        advice = "Say which one is meant by naming the input format."
+        raise InputError("could be read as several formats", where=str(head.path), found=names, advice=advice)
+    refuse_named(head)
+    raise InputError(
+        "no format that can be read",
+        where=str(head.path),
+        expected=f"one of {', '.join(readers.NAMES)}",
+        found=description(head),
+    )
+
+
+def description(head: Head) -> str:
+    """What a file holds, in words that are safe to print."""
+    packed = "" if head.compression == "none" else f"{head.compression}-compressed "
+    if head.names:
+        more = ", …" if len(head.names) > _SHOWN_TABLES else ""
+        return f"{packed}SQLite with tables {', '.join(ascii(name)[1:-1] for name in head.names[:_SHOWN_TABLES])}{more}"
+    start = head.data.lstrip()[:_SHOWN_BYTES]
+    if start.isascii() and b"\0" not in start:
+        return f"{packed}text that starts {start.decode('ascii')!a}"
+    return f"{packed}bytes that start {start[:8].hex(' ')}"
