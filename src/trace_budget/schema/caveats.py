@@ -1,0 +1,96 @@
+"""Caveats every reader shares: one code and one wording for the same trouble, whatever the format."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from trace_budget.schema.trace import Caveat
+
+
+def usable_times(ops: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
+    """Null what cannot be a time in start_ns and end_ns (ns, Int64), with caveats; nothing is clamped or invented.
+
+    A start of 0 or below, or absent, is unknown (and its end with it); an end of 0, absent or before its start is unknown.
+    An end equal to its start stays: a call that took less than the clock shows.
+    """
+    start, end = pl.col("start_ns"), pl.col("end_ns")
+    known = ops.with_columns(pl.when(start > 0).then(start).alias("start_ns"))
+    mended = known.with_columns(pl.when(end >= start).then(end).alias("end_ns"))
+    return mended, (*_no_start(mended), *_no_end(mended), *_no_length(mended))
+
+
+def _example(rows: pl.DataFrame) -> str:
+    return str(rows["name"][0]) if rows.height and "name" in rows.columns else ""
+
+
+def _no_start(ops: pl.DataFrame) -> tuple[Caveat, ...]:
+    rows = ops.filter(pl.col("start_ns").is_null())
+    text = "operations without a usable start time: they count as calls and are left out of every time"
+    return (Caveat("bad_start", text, rows.height, "warning", _example(rows)),) if rows.height else ()
+
+
+def _no_end(ops: pl.DataFrame) -> tuple[Caveat, ...]:
+    rows = ops.filter(pl.col("start_ns").is_not_null() & pl.col("end_ns").is_null())
+    text = "operations that end before they start, or never: they count as calls and are left out of every time"
+    return (Caveat("bad_duration", text, rows.height, "warning", _example(rows)),) if rows.height else ()
+
+
+def _no_length(ops: pl.DataFrame) -> tuple[Caveat, ...]:
+    rows = ops.filter(pl.col("start_ns") == pl.col("end_ns"))
+    text = "operations of length 0: they count as calls and add no time"
+    return (Caveat("zero_duration", text, rows.height, "note", _example(rows)),) if rows.height else ()
+
+
+def without_duplicates(ops: pl.DataFrame, keys: list[str]) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
+    """Drop rows equal in all `keys` to an earlier one (the same execution listed twice), with a caveat."""
+    kept = ops.unique(keys, keep="first", maintain_order=True)
+    dropped = ops.height - kept.height
+    text = "rows that list an execution a second time (same name, times and place) were dropped"
+    return kept, ((Caveat("duplicate_rows_dropped", text, dropped),) if dropped else ())
+
+
+def orphan_ops(ops: pl.DataFrame, calls: pl.DataFrame) -> tuple[Caveat, ...]:
+    """Device work whose launching call is not in the file; nothing when the file holds no calls at all."""
+    if not calls.height:
+        return (no_calls(),)
+    rows = ops.filter(pl.col("launch_id").is_null())
+    text = "device operations were launched by calls outside the recording: they belong to no step"
+    return (Caveat("orphan_ops", text, rows.height, "note", _example(rows)),) if rows.height else ()
+
+
+def no_calls() -> Caveat:
+    """The file holds device work only."""
+    text = "the file holds no API calls: graph launches and host-side steps cannot be told from it"
+    return Caveat("no_calls", text)
+
+
+def several_processes(count: int) -> tuple[Caveat, ...]:
+    """Work of more than one process in one file: their sums are not one rank's."""
+    text = "processes share this file: their work is kept apart by pid, and sums over all of them are not one rank's"
+    return (Caveat("several_processes", text, count, "warning"),) if count > 1 else ()
+
+
+def partial_file(reason: str) -> Caveat:
+    """The file was cut or damaged; everything complete before that was read."""
+    return Caveat("partial_file", f"the file is incomplete ({reason}): what came before was read", 1, "warning")
+
+
+def damaged_lines(dropped: int, repaired: int, example: str = "") -> tuple[Caveat, ...]:
+    """Lines or events that broke the format: mended ones, and ones given up."""
+    found: list[Caveat] = []
+    if repaired:
+        text = "damaged lines or events (unescaped quotes, line breaks in names) were mended"
+        found.append(Caveat("damaged_lines_repaired", text, repaired, "note", example if not dropped else ""))
+    if dropped:
+        text = "damaged lines or events could not be read and were dropped: calls and sums may be too low"
+        found.append(Caveat("damaged_lines_dropped", text, dropped, "warning", example))
+    return tuple(found)
+
+
+def aggregates_only(extra: str = "") -> Caveat:
+    """The input holds sums per kernel name, no executions."""
+    text = (
+        "the file holds sums per kernel name over the whole process, warm-up and autotuning included: calls and mean"
+        " times can be told, but not steps, layers, overlap, idle time, medians or exposed time"
+    )
+    return Caveat("aggregates_only", text + extra, 1, "warning")
