@@ -1,0 +1,164 @@
+"""The answer for a terminal: styled lines, tables that never exceed the width, caveats worst first."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from trace_budget.contracts import Renderer
+from trace_budget.schema.cells import hidden_rows, shown_columns
+from trace_budget.schema.report import Line, Report, Table
+from trace_budget.schema.trace import SEVERITIES, Caveat
+from trace_budget.text import cells, cut_middle, safe
+
+WIDTH = 80
+GAP = 2
+NARROWEST_NAME = 16
+EXAMPLE_WIDTH = 60
+STYLES = {"title": "bold", "plain": "", "good": "green", "warn": "yellow", "bad": "bold red", "dim": "dim"}
+SEVERITY_STYLES = {"error": "bad", "warning": "warn", "note": "dim"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    title: str
+    numeric: bool
+    cells: list[str]
+    width: int
+
+    @property
+    def narrowest(self) -> int:
+        """Numbers are never cut; names give way down to a readable stump."""
+        return self.width if self.numeric else min(self.width, NARROWEST_NAME)
+
+
+def render(report: Report) -> bytes:
+    """Plain text for 80 columns: no colour, no terminal codes."""
+    return _render(report, WIDTH, colour=False)
+
+
+def for_screen(width: int, colour: bool) -> Renderer:
+    """The same renderer for a terminal of `width` columns, with or without colour."""
+    return Renderer("table", RENDERER.suffixes, lambda report: _render(report, width, colour))
+
+
+def _render(report: Report, width: int, colour: bool) -> bytes:
+    buffer = io.StringIO()
+    console = Console(
+        file=buffer,
+        width=width,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=True,
+        legacy_windows=False,
+    )
+    blocks: list[Callable[[], None]] = [
+        *([lambda: _print_lines(console, report.lines, width)] if report.lines else []),
+        *((lambda table=table: _print_table(console, table, width)) for table in report.tables),
+        *([lambda: _print_lines(console, report.footer, width)] if report.footer else []),
+        *([lambda: _print_lines(console, _caveat_lines(report.caveats), width)] if report.caveats else []),
+    ]
+    for index, block in enumerate(blocks):
+        if index:
+            console.print()
+        block()
+    return "".join(line.rstrip() + "\n" for line in buffer.getvalue().splitlines()).encode()
+
+
+def _print_lines(console: Console, lines: Iterable[Line], width: int) -> None:
+    for line in lines:
+        console.print(Text(_wrapped(safe(line.text), width), STYLES.get(line.style, "")))
+
+
+def _wrapped(text: str, width: int) -> str:
+    """Longer lines go on below, indented a little more than they began."""
+    if cells(text) <= width:
+        return text
+    indent = " " * (len(text) - len(text.lstrip()) + 2)
+    return "\n".join(textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False))
+
+
+def _caveat_lines(caveats: tuple[Caveat, ...]) -> list[Line]:
+    ordered = sorted(caveats, key=lambda caveat: -SEVERITIES.index(caveat.severity))
+    return [Line("Caveats", "title"), *(_caveat_line(caveat) for caveat in ordered)]
+
+
+def _caveat_line(caveat: Caveat) -> Line:
+    count = f" (x{caveat.count:,})" if caveat.count != 1 else ""
+    example = f" (first: {cut_middle(safe(caveat.example), EXAMPLE_WIDTH)})" if caveat.example else ""
+    text = f"  {caveat.severity} {caveat.code}{count}: {caveat.text}{example}"
+    return Line(text, SEVERITY_STYLES[caveat.severity])
+
+
+def _print_table(console: Console, table: Table, width: int) -> None:
+    if table.title:
+        console.print(Text(_wrapped(safe(table.title), width), STYLES["title"]))
+    for index, block in enumerate(_blocks(_columns(table, width), width)):
+        if index:
+            console.print()
+        console.print(_grid(block, width))
+    if more := hidden_rows(table):
+        console.print(Text(f"… {more:,} more rows; --format csv has them all", STYLES["dim"]))
+
+
+def _columns(table: Table, width: int) -> list[_Column]:
+    """The columns at their natural widths; headers break at their spaces only where the table would not fit."""
+    shown = [(safe(column.title), numeric, values) for column, numeric, values in shown_columns(table)]
+    whole = [_Column(title, numeric, values, _widest(title, *values)) for title, numeric, values in shown]
+    if sum(column.width + GAP for column in whole) - GAP <= width:
+        return whole
+    return [_Column(title, numeric, values, _widest(*title.split(), *values)) for title, numeric, values in shown]
+
+
+def _widest(*texts: str) -> int:
+    return max((cells(text) for text in texts), default=0)
+
+
+def _blocks(columns: list[_Column], width: int) -> list[list[_Column]]:
+    """The columns in as few blocks as fit the width; each block after the first repeats the first column."""
+    lead, *rest = columns
+    blocks = [[lead]]
+    for column in rest:
+        used = sum(other.narrowest + GAP for other in blocks[-1]) + column.narrowest
+        if used > width and len(blocks[-1]) > 1:
+            blocks.append([lead])
+        blocks[-1].append(column)
+    return blocks
+
+
+def _grid(columns: list[_Column], width: int) -> Grid:
+    grid = Grid(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
+    widths = _fitted(columns, width)
+    for column, size in zip(columns, widths, strict=True):
+        grid.add_column(
+            Text(column.title), justify="right" if column.numeric else "left", width=size, vertical="bottom"
+        )
+    shown = [[cut_middle(cell, size) for cell in column.cells] for column, size in zip(columns, widths, strict=True)]
+    for row in zip(*shown, strict=True):
+        grid.add_row(*(Text(cell, no_wrap=True) for cell in row))
+    return grid
+
+
+def _fitted(columns: list[_Column], width: int) -> list[int]:
+    """Widths that fit: the widest names shrink first, alike, and numbers keep theirs."""
+    room = width - GAP * (len(columns) - 1)
+    widths = [min(column.width, max(room, column.narrowest)) for column in columns]
+    while sum(widths) > room:
+        slack = [size - column.narrowest for size, column in zip(widths, columns, strict=True)]
+        if not any(slack):
+            break
+        widest = max((i for i, free in enumerate(slack) if free), key=lambda i: widths[i])
+        widths[widest] -= 1
+    return widths
+
+
+RENDERER = Renderer("table", (".txt",), render)

@@ -1,0 +1,45 @@
+"""From the frame of a Table to what people and files read: cells as text, frames of plain columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import polars as pl
+
+from trace_budget.schema.report import Table, TableColumn
+from trace_budget.text import CONTROL_PATTERN, safe
+from trace_budget.units import show_count, show_number
+
+
+def show_cell(value: object, digits: int | None) -> str:
+    """One value as text: numbers with `digits` decimals (None: a count), `-` for unknown, yes or no, `a, b`."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return show_count(value) if digits is None else show_number(value, digits)
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return ", ".join(show_cell(item, digits) for item in value)
+    return safe(str(value))
+
+
+def shown_columns(table: Table) -> list[tuple[TableColumn, bool, list[str]]]:
+    """The columns people read, each with whether it is numeric and its cells as text, cut to the table's row limit."""
+    head = table.frame if table.limit is None else table.frame.head(table.limit)
+    return [
+        (column, head[column.key].dtype.is_numeric(), [show_cell(value, column.digits) for value in head[column.key]])
+        for column in table.columns
+    ]
+
+
+def hidden_rows(table: Table) -> int:
+    """How many rows the limit leaves out."""
+    return 0 if table.limit is None else max(0, table.frame.height - table.limit)
+
+
+def plain_frame(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with Enum and Categorical columns as text, and control characters in texts replaced by `?`."""
+    coded = frame.with_columns(pl.col(pl.Enum, pl.Categorical).cast(pl.String))
+    return coded.with_columns(pl.col(pl.String).str.replace_all(CONTROL_PATTERN, "?"))
