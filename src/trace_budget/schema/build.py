@@ -9,6 +9,7 @@ import polars as pl
 from trace_budget.schema.tables import AGGREGATES, CALLS, GPU_OPS, MARKERS, SYNCS, NameType, TableSpec
 
 ENQUEUES = ("launch", "graph_launch", "memcpy", "memset")
+_CONTROLS = r"[\x00-\x1f\x7f-\x9f]"
 _CALL_PATTERNS = (
     ("graph_launch", "GraphLaunch"),
     ("launch", "LaunchKernel|LaunchCooperativeKernel|LaunchHostFunc|ModuleLaunch|ExtLaunch|LaunchMultiKernel"),
@@ -29,7 +30,7 @@ def names_from_text(column: pl.Series) -> pl.Series:
     """An Enum column from a text column; null becomes `<unnamed>`, control characters (terminal escapes too) become `?`."""
     filled = column.cast(pl.String).fill_null("<unnamed>")
     distinct = filled.unique(maintain_order=True)
-    clean = distinct.str.replace_all(r"[\x00-\x1f\x7f-\x9f]", "?")
+    clean = distinct.str.replace_all(_CONTROLS, "?")
     mapped = filled if clean.equals(distinct) else filled.replace_strict(distinct, clean)
     return mapped.cast(pl.Enum(clean.unique(maintain_order=True)))
 
@@ -85,6 +86,13 @@ def _kinds_of(names: pl.Series) -> pl.Series:
     return names.cast(pl.String).replace_strict(distinct["name"].cast(pl.String), distinct["kind"]).alias("kind")
 
 
+def _safe_names(series: pl.Series) -> pl.Series:
+    """An Enum column as it is when nothing in its categories needs cleaning; else built anew from its texts."""
+    if not isinstance(series.dtype, pl.Enum) or series.null_count():
+        return names_from_text(series)
+    return names_from_text(series) if series.dtype.categories.str.contains(_CONTROLS).any() else series
+
+
 def _filled(spec: TableSpec, columns: pl.DataFrame) -> pl.DataFrame:
     unknown = set(columns.columns) - set(spec.column_names())
     if unknown:
@@ -96,9 +104,9 @@ def _filled(spec: TableSpec, columns: pl.DataFrame) -> pl.DataFrame:
             out.append(pl.Series(column.name, [None], dtype=dtype).new_from_index(0, columns.height))
         elif isinstance(column.dtype, NameType):
             series = columns[column.name]
-            out.append(series if isinstance(series.dtype, pl.Enum) else names_from_text(series).alias(column.name))
+            out.append(_safe_names(series).alias(column.name))
         else:
-            out.append(columns[column.name].cast(column.dtype))
+            out.append(columns[column.name].cast(column.dtype, strict=False))
     return pl.DataFrame(out)
 
 

@@ -10,7 +10,7 @@ from trace_budget.schema.trace import Caveat
 def usable_times(ops: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
     """Null what cannot be a time in start_ns and end_ns (ns, Int64), with caveats; nothing is clamped or invented.
 
-    A start of 0 or below, or absent, is unknown (and its end with it); an end of 0, absent or before its start is unknown.
+    A start that is absent or not above 0 is unknown, and its end with it; so is an end that is absent or before it.
     An end equal to its start stays: a call that took less than the clock shows.
     """
     start, end = pl.col("start_ns"), pl.col("end_ns")

@@ -1,0 +1,240 @@
+"""Tolerant CSV tables: columns by name, damaged lines mended or counted, never silently misread."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from trace_budget.errors import InputError
+from trace_budget.files.csv_lines import Lines
+from trace_budget.files.inflate import PlainStream
+
+CHUNK_BYTES = 16 << 20
+LINE_BYTES = 64 << 20
+_BOM = b"\xef\xbb\xbf"
+# lines are split by Polars as a table of one column: a separator that no name holds
+_NO_SEPARATOR = "\x01"
+
+Cells = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One kind of table in a file: `matches` decides by the header's cells.
+
+    `texts` are kept as dictionaries (Enum), `integers` become Int64 (null where the cell is no integer), `decimals`
+    stay text for the caller to scale; other columns are not read, columns not in the file are absent from the frame.
+    `wide` is the one column whose text may hold unescaped quotes and commas.
+    """
+
+    name: str
+    matches: Callable[[Cells], bool]
+    wide: str
+    texts: tuple[str, ...] = ()
+    integers: tuple[str, ...] = ()
+    decimals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CsvTable:
+    """The rows under one header; `bad_line` is the number in the file of the first line that was given up."""
+
+    shape: Shape
+    header: Cells
+    frame: pl.DataFrame
+    repaired: int = 0
+    dropped: int = 0
+    bad_line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CsvFile:
+    """All tables of one file, in order; `damage` says why the file ends early, if it does."""
+
+    path: Path
+    tables: tuple[CsvTable, ...]
+    damage: str = ""
+
+    def of(self, name: str) -> tuple[CsvTable, ...]:
+        """Give the tables of one shape."""
+        return tuple(table for table in self.tables if table.shape.name == name)
+
+
+def header_cells(line: str) -> Cells:
+    """Split a header line into its cells, without BOM, quotes and blanks around them; nothing when it is no CSV."""
+    try:
+        rows = list(csv.reader([line.removeprefix("\ufeff").strip()]))
+    except csv.Error:
+        return ()
+    return tuple(cell.strip() for cell in rows[0]) if rows else ()
+
+
+def first_lines(data: bytes, limit: int = 200) -> Iterator[str]:
+    """Yield the first lines of a file that are not blank, to recognise its format by."""
+    for line in data.removeprefix(_BOM).split(b"\n", limit)[:limit]:
+        if line.strip():
+            yield line.decode("utf-8", "replace").strip()
+
+
+def read_csv(path: Path, shapes: tuple[Shape, ...], header_like: str, ends: str = "") -> CsvFile:
+    """Read every table of `path` whose header matches one of `shapes`; lines before the first header are skipped.
+
+    `header_like` is a regex found in every wanted header line (other lines are not tried), `ends` one for lines that
+    close a table without opening a wanted one. Raises InputError for a line beyond 64 MiB.
+    """
+    builder = _Builder(shapes, f"{header_like}|{ends}" if ends else header_like, bool(ends))
+    with PlainStream(path) as stream:
+        last = b"\n"
+        for chunk in _whole_lines(stream):
+            builder.feed(chunk)
+            last = chunk[-1:]
+        cut = "the last line has no end" if last != b"\n" and builder.last_line_dropped else ""
+        return CsvFile(path, builder.tables(), stream.damage or cut)
+
+
+def _whole_lines(stream: PlainStream) -> Iterator[bytes]:
+    """Chunks that end at a line break (the last one excepted), without the BOM."""
+    rest = stream.read(len(_BOM)).removeprefix(_BOM)
+    while block := stream.read(CHUNK_BYTES):
+        text = rest + block
+        cut = text.rfind(b"\n") + 1
+        rest = text[cut:]
+        if len(rest) > LINE_BYTES:
+            limit = f"lines of at most {LINE_BYTES} bytes"
+            raise InputError("a line does not end", where=str(stream.path), expected=limit, found="a longer one")
+        if cut:
+            yield text[:cut]
+    if rest:
+        yield rest.rstrip(b"\r")
+
+
+class _Builder:
+    """Cuts a stream of lines into tables at header lines, and the tables' lines into columns."""
+
+    def __init__(self, shapes: tuple[Shape, ...], marks: str, ends_tables: bool) -> None:
+        self._shapes = shapes
+        self._marks = marks
+        self._ends_tables = ends_tables
+        self._open: _OpenTable | None = None
+        self._done: list[_OpenTable] = []
+        self._line_count = 0
+        self.last_line_dropped = False
+
+    def feed(self, chunk: bytes) -> None:
+        lines = _split(chunk)
+        marked = lines.str.contains(self._marks).fill_null(value=False).arg_true().to_list()
+        begin = 0
+        for mark in (*marked, lines.len()):
+            self._add(lines.slice(begin, mark - begin), begin)
+            begin = mark + 1 if mark < lines.len() and self._turn(lines[mark]) else mark
+        self._line_count += lines.len()
+
+    def _turn(self, line: str) -> bool:
+        """Whether the marked line is no row: a header that opens a table, or a line that ends one."""
+        cells = header_cells(line)
+        shape = next((shape for shape in self._shapes if shape.matches(cells)), None)
+        if shape is not None:
+            self._close()
+            self._open = _OpenTable(shape, cells)
+        elif self._ends_tables:
+            self._close()
+        return shape is not None or self._ends_tables
+
+    def _add(self, lines: pl.Series, begin: int) -> None:
+        if self._open is not None and lines.len():
+            self.last_line_dropped = self._open.add(lines, self._line_count + begin + 1)
+
+    def _close(self) -> None:
+        if self._open is not None:
+            self._done.append(self._open)
+        self._open = None
+
+    def tables(self) -> tuple[CsvTable, ...]:
+        self._close()
+        return tuple(table.table() for table in self._done)
+
+
+class _OpenTable:
+    """The table that is being read: its columns so far, and what was mended or dropped."""
+
+    def __init__(self, shape: Shape, header: Cells) -> None:
+        self._shape = shape
+        self._header = header
+        left = header.index(shape.wide) if shape.wide in header else len(header) - 1
+        self._lines = Lines(left, len(header) - 1 - left)
+        self._index = {name: i for i, name in enumerate(header) if name in _wanted(shape) and name not in header[:i]}
+        self._dictionaries = {name: _Dictionary() for name in shape.texts if name in header}
+        self._frames: list[pl.DataFrame] = []
+        self._repaired = self._dropped = 0
+        self._bad_line: int | None = None
+
+    def add(self, lines: pl.Series, first_number: int) -> bool:
+        """Add lines; whether the last of them was dropped."""
+        sorted_out = self._lines.sound(lines, first_number)
+        self._repaired += sorted_out.repaired
+        self._dropped += len(sorted_out.dropped)
+        if self._bad_line is None and sorted_out.dropped:
+            self._bad_line = sorted_out.dropped[0]
+        if sorted_out.lines.len():
+            self._frames.append(self._columns(sorted_out.lines))
+        return bool(sorted_out.dropped) and sorted_out.dropped[-1] == first_number + lines.len() - 1
+
+    def _columns(self, lines: pl.Series) -> pl.DataFrame:
+        data = lines.str.join("\n").item().encode()
+        raw = pl.read_csv(data, has_header=False, infer_schema=False, columns=list(self._index.values()))
+        columns = zip(self._index, raw.get_columns(), strict=True)
+        return pl.DataFrame([self._cast(name, column).alias(name) for name, column in columns])
+
+    def _cast(self, name: str, column: pl.Series) -> pl.Series:
+        if name in self._dictionaries:
+            return self._dictionaries[name].codes(column)
+        return column.cast(pl.Int64, strict=False) if name in self._shape.integers else column
+
+    def table(self) -> CsvTable:
+        frame = pl.concat(self._frames) if self._frames else self._empty()
+        texts = [self._dictionaries[name].decoded(frame[name]) for name in self._dictionaries]
+        return CsvTable(
+            self._shape, self._header, frame.with_columns(texts), self._repaired, self._dropped, self._bad_line
+        )
+
+    def _empty(self) -> pl.DataFrame:
+        none = pl.Series([], dtype=pl.String)
+        return pl.DataFrame([self._cast(name, none).alias(name) for name in self._index])
+
+
+def _wanted(shape: Shape) -> tuple[str, ...]:
+    return (*shape.texts, *shape.integers, *shape.decimals)
+
+
+def _split(chunk: bytes) -> pl.Series:
+    """The lines of a chunk, blank ones as null; bytes that are not UTF-8 become replacement characters."""
+    text = chunk.replace(_NO_SEPARATOR.encode(), b"?") if _NO_SEPARATOR.encode() in chunk else chunk
+    table = pl.read_csv(
+        text,
+        has_header=False,
+        separator=_NO_SEPARATOR,
+        quote_char=None,
+        schema={"line": pl.String()},
+        encoding="utf8-lossy",
+    )
+    return table["line"]
+
+
+class _Dictionary:
+    """The distinct texts of a column over all chunks, and the codes of one chunk in them."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+
+    def codes(self, column: pl.Series) -> pl.Series:
+        distinct = column.drop_nulls().unique(maintain_order=True)
+        codes = [self._codes.setdefault(text, len(self._codes)) for text in distinct.to_list()]
+        return column.replace_strict(distinct, pl.Series(codes, dtype=pl.UInt32), default=None, return_dtype=pl.UInt32)
+
+    def decoded(self, codes: pl.Series) -> pl.Series:
+        texts = list(self._codes)
+        return pl.Series(codes.name, texts, dtype=pl.Enum(texts)).gather(codes)
