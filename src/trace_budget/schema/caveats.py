@@ -7,14 +7,15 @@ import polars as pl
 from trace_budget.schema.trace import Caveat
 
 
-def usable_times(ops: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
+def usable_times(ops: pl.DataFrame, earliest_ns: int = 1) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
     """Null what cannot be a time in start_ns and end_ns (ns, Int64), with caveats; nothing is clamped or invented.
 
-    A start that is absent or not above 0 is unknown, and its end with it; so is an end that is absent or before it.
+    A start that is absent or before `earliest_ns` (1; 0 for clocks that start with the recording) is unknown, and its
+    end with it; so is an end that is absent or before it.
     An end equal to its start stays: a call that took less than the clock shows.
     """
     start, end = pl.col("start_ns"), pl.col("end_ns")
-    known = ops.with_columns(pl.when(start > 0).then(start).alias("start_ns"))
+    known = ops.with_columns(pl.when(start >= earliest_ns).then(start).alias("start_ns"))
     mended = known.with_columns(pl.when(end >= start).then(end).alias("end_ns"))
     return mended, (*_no_start(mended), *_no_end(mended), *_no_length(mended))
 
