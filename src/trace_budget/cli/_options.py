@@ -1,0 +1,183 @@
+"""Option groups shared by the commands; each turns into the plain struct that the core takes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trace_budget.cli import _config
+from trace_budget.cli._groups import option
+from trace_budget.cli._output import Output, working
+from trace_budget.cli._values import (
+    one_of,
+    pattern,
+    percentage,
+    positive,
+    share,
+    step_slice,
+    whole,
+)
+from trace_budget.schema.options import Policy, Scope, TokenInput
+
+if TYPE_CHECKING:
+    from trace_budget.schema.trace import Trace
+
+PHASES = ("decode", "prefill", "mixed", "verify", "draft", "other")
+TracePath = Annotated[Path, typer.Argument(metavar="TRACE", help="The trace file.", show_default=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the trace is read."""
+
+    rank: Annotated[
+        int | None, option("Input", "--rank", parser=whole(0), metavar="N", text="The rank that wrote the trace.")
+    ] = None
+    from_format: Annotated[
+        str | None,
+        option("Input", "--from", metavar="FORMAT", text="Read as this format (see `formats`), not by content."),
+    ] = None
+    trace_processor: Annotated[
+        str | None,
+        option("Input", "--trace-processor", metavar="PATH", text="The trace_processor program for Perfetto files."),
+    ] = None
+
+    def open(self, path: Path, output: Output) -> Trace:
+        """The trace, read; raises InputError."""
+        from trace_budget import api
+
+        begin = time.monotonic()
+        with working(f"Reading {path}", output):
+            trace = api.open_trace(path, self.from_format, self.rank, self.trace_processor)
+        if output.verbose:
+            seconds = time.monotonic() - begin
+            output.say(f"Read {path}: {trace.format}, {trace.gpu_ops.height:,} GPU ops, {seconds:.2f} s")
+        return trace
+
+
+@dataclass(frozen=True, slots=True)
+class Scoping:
+    """Which part of the trace counts."""
+
+    steps: Annotated[
+        str | None, option("Scope", "--steps", parser=step_slice, metavar="SLICE", text="Only these steps: 3:, 2:5, 4.")
+    ] = None
+    phase: Annotated[
+        str | None,
+        option(
+            "Scope",
+            "--phase",
+            parser=one_of(*PHASES),
+            metavar="PHASE",
+            text=f"Only steps that are {', '.join(PHASES)}.",
+        ),
+    ] = None
+    layers: Annotated[
+        int | None,
+        option(
+            "Scope", "--layers", parser=whole(1), metavar="N", text="Layers of the model (default: found in the trace)."
+        ),
+    ] = None
+    device: Annotated[
+        int | None, option("Scope", "--device", parser=whole(0), metavar="N", text="Only this device.")
+    ] = None
+    step_pattern: Annotated[
+        str | None,
+        option("Scope", "--step-pattern", parser=pattern, metavar="REGEX", text="One more form of step annotation."),
+    ] = None
+
+    def scope(self) -> Scope:
+        """The scope; step patterns of the configuration count beside the one given."""
+        known = (*_config.load().step_patterns, *([self.step_pattern] if self.step_pattern else []))
+        patterns = "|".join(f"(?:{text})" for text in known) if len(known) > 1 else "".join(known)
+        return Scope(self.steps, self.phase, self.layers, self.device, patterns or None)
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """How a step becomes a token."""
+
+    token_ms: Annotated[
+        float | None,
+        option("Token", "--token-ms", parser=positive, metavar="F", text="Unprofiled time per token (TPOT), ms."),
+    ] = None
+    tokens_per_step: Annotated[
+        float | None,
+        option(
+            "Token",
+            "--tokens-per-step",
+            parser=positive,
+            metavar="F",
+            text="Tokens a sequence gets per step (default: 1).",
+        ),
+    ] = None
+    loop: Annotated[
+        str,
+        option(
+            "Token",
+            "--loop",
+            parser=one_of("sync", "async", "auto"),
+            metavar="MODE",
+            text="How the host drives the steps: sync, async, auto (default).",
+        ),
+    ] = "auto"
+
+    def token(self) -> TokenInput:
+        """The token input, with the configuration for what is not given."""
+        config = _config.load()
+        tokens_per_step = self.tokens_per_step or config.tokens_per_step or 1.0
+        return TokenInput(tokens_per_step, self.token_ms or config.token_ms, self.loop)
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What the verdict asks for."""
+
+    target_pct: Annotated[
+        float | None,
+        option(
+            "Verdict",
+            "--target-pct",
+            parser=percentage,
+            metavar="F",
+            text="Worth it from this share of a token, % (default: 1).",
+        ),
+    ] = None
+    noise_pct: Annotated[
+        float | None,
+        option(
+            "Verdict",
+            "--noise-pct",
+            parser=positive,
+            metavar="F",
+            text="Run-to-run noise (sigma) of your A/B, % (default: 1).",
+        ),
+    ] = None
+    runs: Annotated[
+        int | None,
+        option("Verdict", "--runs", parser=whole(2), metavar="N", text="Runs per arm of that A/B (default: 5)."),
+    ] = None
+    dilution: Annotated[
+        float | None,
+        option(
+            "Verdict",
+            "--dilution",
+            parser=share,
+            metavar="F",
+            text="Share of the low bound expected to arrive (default: by evidence).",
+        ),
+    ] = None
+
+    def policy(self) -> Policy:
+        """The policy, with the configuration for what is not given."""
+        config, usual = _config.load(), Policy()
+        return Policy(
+            self.target_pct or config.target_pct or usual.target_pct,
+            self.noise_pct or config.noise_pct or usual.noise_pct,
+            self.runs or config.runs or usual.runs,
+            self.dilution or config.dilution,
+        )

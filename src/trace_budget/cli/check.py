@@ -1,0 +1,58 @@
+"""check: can these traces be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trace_budget.cli import _config
+from trace_budget.cli._groups import option
+from trace_budget.cli._options import Reading
+from trace_budget.cli._output import Output, emit
+from trace_budget.cli._values import positive
+from trace_budget.errors import InputError
+
+if TYPE_CHECKING:
+    from trace_budget.schema.trace import Trace
+
+TracePaths = Annotated[
+    list[Path], typer.Argument(metavar="TRACE...", help="Trace files, such as one per rank.", show_default=False)
+]
+TokenMs = Annotated[
+    float | None,
+    option("Token", "--token-ms", parser=positive, metavar="F", text="Unprofiled time per token (TPOT), ms."),
+]
+
+
+def check(traces: TracePaths, reading: Reading, output: Output, token_ms: TokenMs = None) -> None:
+    """Can this trace be trusted, and what is wrong with it.
+
+    Goes on past a file it cannot read, lists it, and exits with 3 at the end.
+    """
+    from trace_budget import api
+    from trace_budget.schema.trace import Caveat
+
+    token_ms = token_ms or _config.load().token_ms
+    opened, failures = _open_all(traces, reading, output)
+    if not opened:
+        raise failures[0]
+    report = api.check_report(opened, token_ms)
+    unread = tuple(Caveat("unreadable_input", failure.line(), severity="error") for failure in failures)
+    emit(replace(report, caveats=(*report.caveats, *unread)), output)
+    if failures:
+        text = "; ".join(failure.line() for failure in failures)
+        raise InputError(f"{len(failures)} of {len(traces)} files could not be read: {text}")
+
+
+def _open_all(paths: list[Path], reading: Reading, output: Output) -> tuple[list[Trace], list[InputError]]:
+    opened: list[Trace] = []
+    failures: list[InputError] = []
+    for path in paths:
+        try:
+            opened.append(reading.open(path, output))
+        except InputError as error:
+            failures.append(error)
+    return opened, failures

@@ -1,0 +1,22 @@
+"""layers: who runs in which layer."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from trace_budget.cli._groups import option
+from trace_budget.cli._options import Reading, Scoping, TracePath
+from trace_budget.cli._output import Output, emit
+
+
+def layers(
+    trace: TracePath,
+    scoping: Scoping,
+    reading: Reading,
+    output: Output,
+    kernel: Annotated[str | None, option("Select", "--kernel", metavar="NAME", text="Only kernels that match.")] = None,
+) -> None:
+    """The layer x kernel map: which kernel hits which layer."""
+    from trace_budget import api
+
+    emit(api.layers_report(reading.open(trace, output), scoping.scope(), kernel), output)
