@@ -9,7 +9,7 @@ from importlib import import_module
 
 from trace_budget.contracts import Reader
 
-NAMES: tuple[str, ...] = ("kineto",)
+NAMES: tuple[str, ...] = ("kineto", "nsys_sqlite", "nsys_parquetdir")
 
 
 def load(name: str) -> Reader:

@@ -7,6 +7,7 @@ from pathlib import Path
 from trace_budget import readers
 from trace_budget.contracts import Head, Reader
 from trace_budget.errors import InputError, UsageError
+from trace_budget.files.parquet_folder import MAGIC, ParquetFolder, table_names
 from trace_budget.files.probe import probe
 from trace_budget.readers.unreadable import refuse_known, refuse_named
 
@@ -30,7 +31,10 @@ def detect(path: Path, format: str | None = None) -> Reader:  # noqa: A002  (the
 
 
 def head_of(path: Path) -> Head:
-    """The first plain bytes of a file, and its table names when it is an SQLite database."""
+    """The first plain bytes of a file, and its table names when it is an SQLite database or a folder of Parquet."""
+    if tables := table_names(path):
+        folder = ParquetFolder(path)
+        return Head(path, MAGIC, "none", folder.size_bytes, tables)
     seen = probe(path)
     return Head(path, seen.data, seen.compression, seen.size_bytes, seen.tables)
 
@@ -56,7 +60,8 @@ def description(head: Head) -> str:
     packed = "" if head.compression == "none" else f"{head.compression}-compressed "
     if head.names:
         more = ", …" if len(head.names) > _SHOWN_TABLES else ""
-        return f"{packed}SQLite with tables {', '.join(ascii(name)[1:-1] for name in head.names[:_SHOWN_TABLES])}{more}"
+        holder = "a folder of Parquet files" if head.data == MAGIC else f"{packed}SQLite"
+        return f"{holder} with tables {', '.join(ascii(name)[1:-1] for name in head.names[:_SHOWN_TABLES])}{more}"
     start = head.data.lstrip()[:_SHOWN_BYTES]
     if start.isascii() and b"\0" not in start:
         return f"{packed}text that starts {start.decode('ascii')!a}"

@@ -6,15 +6,12 @@ from pathlib import Path
 
 from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.files import sqlite
-from trace_budget.readers.nsys_tables import read_trace
+from trace_budget.readers.nsys_tables import is_nsys, read_trace
 from trace_budget.schema.trace import Trace
 
 
 def _recognises(head: Head) -> bool:
-    names = set(head.names)
-    return "StringIds" in names and (
-        "META_DATA_EXPORT" in names or any(name.startswith("CUPTI_ACTIVITY_KIND_") for name in names)
-    )
+    return head.data.startswith(sqlite.MAGIC) and is_nsys(head.names)
 
 
 def _read(path: Path, options: ReadOptions) -> Trace:

@@ -7,6 +7,8 @@ Ignored: OS runtime, CPU samples, NVTX marks and payloads, GPU metrics.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import polars as pl
 
 from trace_budget.errors import InputError
@@ -45,6 +47,12 @@ _RENAMED = {
     "correlationId": "correlation",
     "graphNodeId": "graph_node_id",
 }
+
+
+def is_nsys(names: Collection[str]) -> bool:
+    """Whether these are the table names of an Nsight Systems export."""
+    activities = any(name.startswith("CUPTI_ACTIVITY_KIND_") for name in names)
+    return "StringIds" in names and (activities or "META_DATA_EXPORT" in names)
 
 
 def read_trace(tables: Tables, format_name: str, source_bytes: int) -> Trace:

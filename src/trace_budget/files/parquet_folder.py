@@ -1,0 +1,74 @@
+"""A folder with one Parquet file per table, as some profilers export: typed columns, named errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trace_budget.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MAGIC = b"PAR1"
+
+
+def table_names(path: Path) -> tuple[str, ...]:
+    """Names of the tables in a folder, sorted; none when it is no folder or cannot be listed."""
+    try:
+        return tuple(sorted(file.stem for file in path.glob("*.parquet") if file.is_file()))
+    except OSError:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFolder:
+    """A folder of tables; `damage` is always '': a cut Parquet file cannot be read at all."""
+
+    path: Path
+    damage: str = ""
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all tables together."""
+        return sum(self.file_of(table).stat().st_size for table in table_names(self.path))
+
+    def file_of(self, table: str) -> Path:
+        """The file that holds a table."""
+        return self.path / f"{table}.parquet"
+
+    def has(self, table: str, *columns: str) -> bool:
+        """Whether the table exists and has all these columns."""
+        return self.file_of(table).is_file() and set(columns) <= set(self._columns(table))
+
+    def read(self, table: str, columns: Mapping[str, pl.DataType]) -> pl.DataFrame:
+        """Columns of one table; what it lacks is null. Raises InputError naming the table when it is damaged."""
+        import polars as pl
+
+        if not self.file_of(table).is_file():
+            return pl.DataFrame(schema=dict(columns))
+        present = [name for name in columns if name in self._columns(table)]
+        try:
+            frame = pl.read_parquet(self.file_of(table), columns=present)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise self._input_error(table, error) from None
+        return frame.select(
+            (pl.col(name) if name in present else pl.lit(None)).cast(dtype, strict=False).alias(name)
+            for name, dtype in columns.items()
+        )
+
+    def _columns(self, table: str) -> list[str]:
+        import polars as pl
+
+        try:
+            return list(pl.read_parquet_schema(self.file_of(table)))
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise self._input_error(table, error) from None
+
+    def _input_error(self, table: str, error: Exception) -> InputError:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        return InputError(
+            "cannot be read", where=str(self.file_of(table)), found=reason, advice="Export it again, or copy it again."
+        )
