@@ -15,8 +15,8 @@ from trace_budget.schema.tables import CALLS, GPU_OPS, MARKERS, SYNCS
 from trace_budget.schema.trace import Caveat, Trace
 
 
-class Tables(Protocol):
-    """A set of named tables: an SQLite file or a folder of Parquet files."""
+class Source(Protocol):
+    """What was read: a file, or a folder of files."""
 
     @property
     def path(self) -> Path:
@@ -25,6 +25,10 @@ class Tables(Protocol):
     @property
     def damage(self) -> str:
         """Why it may be incomplete, else ''."""
+
+
+class Tables(Source, Protocol):
+    """A set of named tables: an SQLite file or a folder of Parquet files."""
 
     def has(self, table: str, *columns: str) -> bool:
         """Whether the table exists with all these columns."""
@@ -51,7 +55,7 @@ class Records:
     earliest_ns: int = 1
 
 
-def trace_of(tables: Tables, format_name: str, records: Records, **facts: Any) -> Trace:
+def trace_of(source: Source, format_name: str, records: Records, **facts: Any) -> Trace:
     """The checked Trace of these records; `facts` are further fields of Trace (device_name, vendor, …)."""
     ops, time_caveats = caveats.usable_times(records.ops, records.earliest_ns)
     raw_calls, call_caveats = _usable_calls(records.calls)
@@ -62,7 +66,7 @@ def trace_of(tables: Tables, format_name: str, records: Records, **facts: Any) -
     markers = build.markers(_declared(raw_markers, MARKERS.column_names()))
     processes = gpu_ops["pid"].drop_nulls().n_unique()
     found = (
-        *((caveats.partial_file(tables.damage),) if tables.damage else ()),
+        *((caveats.partial_file(source.damage),) if source.damage else ()),
         *records.caveats,
         *time_caveats,
         *call_caveats,
@@ -72,13 +76,13 @@ def trace_of(tables: Tables, format_name: str, records: Records, **facts: Any) -
     )
     return checked(
         Trace(
-            path=str(tables.path),
+            path=str(source.path),
             format=format_name,
             gpu_ops=gpu_ops,
             calls=calls,
             markers=markers,
             syncs=build.syncs(records.syncs),
-            complete=not tables.damage,
+            complete=not source.damage,
             events=gpu_ops.height + calls.height + markers.height + records.syncs.height,
             caveats=found,
             **facts,
