@@ -86,3 +86,34 @@ def _covered_until(time_ns: Int64Array, starts: Int64Array, ends: Int64Array) ->
     inside = np.where(last > 0, np.minimum(time_ns, ends[np.maximum(last - 1, 0)]) - starts[np.maximum(last - 1, 0)], 0)
     whole: Int64Array = total[np.maximum(last - 1, 0)]
     return whole + inside
+
+
+def stack_groups(group: Int64Array, start_ns: Int64Array, end_ns: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Move the intervals of each group (0 … g-1) to a stretch of time of its own, so one sweep serves all groups.
+
+    Returns the moved starts and ends and, per group, where its stretch begins; a stretch is as long as its group's
+    span plus one nanosecond, so touching groups never merge.
+    """
+    count = int(group.max()) + 1 if group.size else 0
+    first = np.full(count, np.iinfo(np.int64).max)
+    last = np.full(count, np.iinfo(np.int64).min)
+    np.minimum.at(first, group, start_ns)
+    np.maximum.at(last, group, end_ns)
+    present = last >= first
+    span = np.where(present, np.subtract(last, first, where=present, out=np.zeros(count, np.int64)) + 1, 0)
+    base = np.concatenate(([0], np.cumsum(span)[:-1])) if count else np.zeros(0, np.int64)
+    shift = base[group] - first[group]
+    return start_ns + shift, end_ns + shift, base
+
+
+def union_length_by_group(group: Int64Array, start_ns: Int64Array, end_ns: Int64Array, groups: int) -> Int64Array:
+    """Busy time of each group 0 … groups-1 (0 for groups without intervals)."""
+    total = np.zeros(groups, dtype=np.int64)
+    if group.size == 0:
+        return total
+    moved_start, moved_end, base = stack_groups(group, start_ns, end_ns)
+    starts, ends = union(moved_start, moved_end)
+    # Groups without intervals share their base with the next group: "right" picks the last of equals, the real one.
+    owner = np.searchsorted(base, starts, side="right") - 1
+    np.add.at(total, owner, ends - starts)
+    return total

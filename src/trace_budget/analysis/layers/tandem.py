@@ -1,0 +1,79 @@
+"""Tandem repeats of a kernel-name sequence: where the same stretch of kernels runs again and again.
+
+Near-linear: candidate periods come from the distances between successive calls of one name, each is checked by one
+vectorised comparison of the sequence with itself shifted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trace_budget.schema.findings import Int64Array
+
+CANDIDATES = 24  # distances tried as periods
+SHIFTS = 2  # multiples of a distance tried too: a super-period of two layer types is two distances long
+MIN_REPEATS = 3
+MIN_SHARE = 0.05  # a run shorter than this share of the sequence is chance
+SLACK = 1.0  # mismatches up to this many periods do not end a run: one odd layer among equal ones
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """codes[first:stop] repeats with `period`; `matching` positions equal the one a period before."""
+
+    first: int
+    stop: int
+    period: int
+    matching: int
+
+    @property
+    def repeats(self) -> int:
+        """How many periods the run holds, rounded."""
+        return max(round((self.stop - self.first) / self.period), 1)
+
+
+def best_run(codes: Int64Array) -> Run | None:
+    """The run that explains most of the sequence; of runs that explain nearly as much, the one with the shortest period."""
+    runs = [run for period in _candidate_periods(codes) if (run := _longest_run(codes, period))]
+    if not runs:
+        return None
+    most = max(run.matching for run in runs)
+    good = [run for run in runs if run.matching + run.period >= 0.97 * most]
+    best = min(good, key=lambda run: (run.period, -run.matching))
+    if best.repeats < MIN_REPEATS or best.stop - best.first < MIN_SHARE * codes.size:
+        return None
+    return best
+
+
+def _candidate_periods(codes: Int64Array) -> list[int]:
+    """The commonest distances between successive calls of one name, and their small multiples."""
+    order = np.argsort(codes, kind="stable")
+    same = codes[order][1:] == codes[order][:-1]
+    distances = np.diff(order)[same]
+    if distances.size == 0:
+        return []
+    values, counts = np.unique(distances, return_counts=True)
+    # A distance d seen c times accounts for c * d positions; long periods have few but heavy distances.
+    top = values[np.argsort(-(counts * values), kind="stable")][:CANDIDATES]
+    wide = {int(v) * k for v in top for k in range(1, SHIFTS + 1)}
+    return sorted(v for v in wide if 1 <= v <= codes.size // MIN_REPEATS)
+
+
+def _longest_run(codes: Int64Array, period: int) -> Run | None:
+    """The stretch with most positions equal to the one `period` before, bridging mismatches up to a period long."""
+    equal = codes[period:] == codes[:-period]
+    places = np.flatnonzero(equal)
+    if places.size < period:
+        return None
+    breaks = np.flatnonzero(np.diff(places) > SLACK * period + 1)
+    starts = np.concatenate(([0], breaks + 1))
+    stops = np.concatenate((breaks, [places.size - 1]))
+    longest = int(np.argmax(stops - starts))
+    first, last = int(places[starts[longest]]), int(places[stops[longest]])
+    matching = int(stops[longest] - starts[longest] + 1)
+    # A stretch where most positions differ is not a repetition, only a name that recurs.
+    if matching < 0.5 * (last - first + 1):
+        return None
+    return Run(first, last + period + 1, period, matching)

@@ -1,0 +1,89 @@
+"""What the analyses find out about a trace: steps, layers, overlap; the input of every later question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from trace_budget.schema.trace import Caveat
+
+Int32Array = npt.NDArray[np.int32]
+Int64Array = npt.NDArray[np.int64]
+PHASES = ("decode", "prefill", "mixed", "verify", "draft", "other")
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps of one device.
+
+    `frame`: one row per step in host order: step_index, name, phase, engine, batch_size, class_index, start_ns, end_ns
+    (GPU window), window_ns, busy_ns, interval_ns (start to next start; null for the last), cpu_ns (host annotation;
+    null without one), gpu_ops, kernels, complete, used (counts in medians), why_out.
+    `op_step`: step_index of each row of gpu_ops, -1 for none (orphans, other devices, between steps).
+    `phase`: the phase the used steps share. `method` and `confidence` (high, medium, low) say how they were found.
+    """
+
+    frame: pl.DataFrame
+    op_step: Int32Array
+    device: int | None
+    phase: str
+    method: str
+    confidence: str
+    caveats: tuple[Caveat, ...] = ()
+
+    @property
+    def used(self) -> Int32Array:
+        """step_index of the steps that count."""
+        return self.frame.filter(pl.col("used"))["step_index"].to_numpy()
+
+    @property
+    def step_ns(self) -> float:
+        """Median step time in ns over the used steps: the interval where several follow each other, else the window."""
+        rows = self.frame.filter(pl.col("used"))
+        intervals = rows["interval_ns"].drop_nulls()
+        value = intervals.median() if rows.height >= 2 and intervals.len() else rows["window_ns"].median()
+        return float(value) if isinstance(value, (int, float)) else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of repeated layers: `period` kernels repeated `repeats` times hold `layers` layers."""
+
+    stream: int | None
+    first_op: int
+    period: int
+    repeats: int
+    layers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """The layers of each step.
+
+    `op_layer`: layer_index of each row of gpu_ops inside its step, -1 outside layers. `op_position`: index of the op
+    in the layer's template (one position = one call site), -1 outside. `layers`: the layer count of the used steps.
+    """
+
+    op_layer: Int32Array
+    op_position: Int32Array
+    layers: int
+    segments: tuple[Segment, ...]
+    method: str
+    confidence: str
+    caveats: tuple[Caveat, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """How each op shares its device with others.
+
+    `solo_ns`: time of each row of gpu_ops during which nothing else runs on its device (exposed time); 0 for ops
+    without usable times. `devices`, `streams`: one row each with window_ns, kernel_ns, busy_ns, idle_ns, overlap_ns.
+    """
+
+    solo_ns: Int64Array
+    devices: pl.DataFrame
+    streams: pl.DataFrame
