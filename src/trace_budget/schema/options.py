@@ -45,7 +45,7 @@ class Change:
     """What the new kernel does to each call; exactly one of the first five is given.
 
     Times in us per call, `per_step_us` once per step, `extra_bytes` per call at `bandwidth_gbps` (GB/s).
-    `calls` is asserted against the trace (calls per step).
+    `calls` is asserted against the trace (calls per step). Costs that are None were not looked into; 0 says there are none.
     """
 
     saving_us: float | None = None
@@ -54,9 +54,9 @@ class Change:
     free: bool = False
     proxy_us: float | None = None
     baseline_us: float | None = None
-    overhead_us: float = 0.0
-    per_step_us: float = 0.0
-    extra_bytes: float = 0.0
+    overhead_us: float | None = None
+    per_step_us: float | None = None
+    extra_bytes: float | None = None
     bandwidth_gbps: float | None = None
     hit_rate: Range | None = None
     calls: float | None = None
