@@ -9,7 +9,15 @@ from importlib import import_module
 
 from trace_budget.contracts import Reader
 
-NAMES: tuple[str, ...] = ("kineto", "nsys_sqlite", "nsys_parquetdir")
+NAMES: tuple[str, ...] = (
+    "kineto",
+    "rocpd",
+    "rpd",
+    "nsys_sqlite",
+    "nsys_parquetdir",
+    "hipprof_db",
+    "rocprof_v1_db",
+)
 
 
 def load(name: str) -> Reader:

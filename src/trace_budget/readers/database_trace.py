@@ -92,7 +92,7 @@ def trace_of(source: Source, format_name: str, records: Records, **facts: Any) -
 
 def with_launch_ids(ops: pl.DataFrame, calls: pl.DataFrame, keys: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Fill ops.launch_id by equal `keys`, and sort calls as their ids count; a call that enqueues wins among equals."""
-    kinds = calls if "kind" in calls.columns else _with_kinds(calls)
+    kinds = calls if "kind" in calls.columns else with_call_kinds(calls)
     ordered = kinds.sort("start_ns", maintain_order=True).with_row_index("launch_id")
     enqueues = pl.col("kind").cast(pl.String).is_in(build.ENQUEUES)
     first = (
@@ -105,7 +105,8 @@ def with_launch_ids(ops: pl.DataFrame, calls: pl.DataFrame, keys: Sequence[str])
     return linked, ordered.drop("launch_id")
 
 
-def _with_kinds(calls: pl.DataFrame) -> pl.DataFrame:
+def with_call_kinds(calls: pl.DataFrame) -> pl.DataFrame:
+    """Add `kind` by API name, looking at each distinct name once."""
     kinds = calls.select(pl.col("name").unique()).with_columns(build.call_kind("name").alias("kind"))
     return calls.join(kinds, on="name", how="left", nulls_equal=True, maintain_order="left")
 
