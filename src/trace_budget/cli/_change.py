@@ -73,15 +73,31 @@ class Changing:
         ),
     ] = None
     overhead_us: Annotated[
-        float, option("Change", "--overhead-us", parser=not_negative, metavar="F", text="Added cost per call, us.")
-    ] = 0.0
+        float | None,
+        option(
+            "Change",
+            "--overhead-us",
+            parser=not_negative,
+            metavar="F",
+            text="Added cost per call, us; 0: measured, none.",
+        ),
+    ] = None
     per_step_us: Annotated[
-        float, option("Change", "--per-step-us", parser=not_negative, metavar="F", text="Added cost per step, us.")
-    ] = 0.0
+        float | None,
+        option(
+            "Change",
+            "--per-step-us",
+            parser=not_negative,
+            metavar="F",
+            text="Added cost per step, us; 0: measured, none.",
+        ),
+    ] = None
     extra_bytes: Annotated[
         float,
-        option("Change", "--extra-bytes", parser=not_negative, metavar="F", text="Added memory traffic per call."),
-    ] = 0.0
+        option(
+            "Change", "--extra-bytes", parser=not_negative, metavar="F", text="Added memory traffic per call; 0: none."
+        ),
+    ] = None
     bandwidth_gbps: Annotated[
         float | None,
         option("Change", "--bandwidth-gbps", parser=positive, metavar="F", text="Achieved bandwidth for it, GB/s."),

@@ -1,0 +1,52 @@
+"""Fixtures of the command line tests: a fake api, and a runner that gives exit code, stdout and stderr."""
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import trace_budget
+from cli.fakes import FakeApi
+from trace_budget.__main__ import main
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def line(self) -> str:
+        """The one line on stderr."""
+        (line,) = self.err.splitlines()
+        return line
+
+
+@pytest.fixture(autouse=True)
+def _empty_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
+    fake = FakeApi()
+    monkeypatch.setitem(sys.modules, "trace_budget.api", fake)
+    monkeypatch.setattr(trace_budget, "api", fake, raising=False)
+    return fake
+
+
+@pytest.fixture
+def run(capfdbinary: pytest.CaptureFixture[bytes]) -> Iterator[Callable[..., Result]]:
+    before = signal.getsignal(signal.SIGTERM)
+
+    def call(*arguments: object) -> Result:
+        code = main([str(argument) for argument in arguments])
+        out, err = capfdbinary.readouterr()
+        return Result(code, out, err.decode())
+
+    yield call
+    signal.signal(signal.SIGTERM, before)

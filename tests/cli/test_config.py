@@ -1,0 +1,81 @@
+"""The configuration file: its defaults, what wins over it, and what is refused in it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.fakes import FakeApi
+from trace_budget.cli._config import Config, load
+from trace_budget.errors import UsageError
+from trace_budget.schema.options import Policy, TokenInput
+
+Run = Callable[..., Any]
+OWN = """target_pct = 2
+noise_pct = 0.42
+runs = 3
+dilution = 0.6
+token_ms = 44.0
+tokens_per_step = 2.5
+step_patterns = ["^iter_(\\\\d+)", "^pass"]
+"""
+VALUES = Config(2.0, 0.42, 3, 0.6, 44.0, 2.5, (r"^iter_(\d+)", "^pass"))
+
+
+def test_without_a_file_nothing_is_set(tmp_path: Path) -> None:
+    assert load(tmp_path) == Config()
+
+
+def test_own_file_and_pyproject_table_say_the_same(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.trace-budget]\n" + OWN)
+    assert load(tmp_path) == VALUES
+    (tmp_path / "trace-budget.toml").write_text("target_pct = 5")
+    assert load(tmp_path) == Config(target_pct=5.0)
+
+
+def test_a_pyproject_without_our_table_is_nobodys_business(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.other]\nx = 1")
+    assert load(tmp_path) == Config()
+
+
+def test_the_command_line_wins_value_by_value(run: Run, api: FakeApi, tmp_path: Path) -> None:
+    (tmp_path / "trace-budget.toml").write_text(OWN)
+    assert run("project", "t.json", "--kernel", "k", "--free", "--runs", "9", "--step-pattern", "^x").code == 0
+    _, _, _, scope, token, policy = api.asked["project_report"]
+    assert policy == Policy(2.0, 0.42, 9, 0.6)
+    assert token == TokenInput(2.5, 44.0, "auto")
+    assert scope.step_pattern == r"(?:^iter_(\d+))|(?:^pass)|(?:^x)"
+    assert run("estimate", "--saving-us", "3", "--calls", "48").code == 0
+    assert api.asked["estimate_report"] == (3.0, 48.0, None, None, 44.0, None, 2.0, 2.5)
+    assert run("check", "t.json").code == 0
+    assert api.asked["check_report"][1] == 44.0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("targte_pct = 1", "targte_pct: no such key (expected one of target_pct"),
+        ("target_pct = 0", "target_pct: 0 is not above 0"),
+        ("target_pct = nan", "target_pct: nan is not a finite number"),
+        ('noise_pct = "1"', "noise_pct: '1' is not a number"),
+        ("runs = true", "runs: True is not a number"),
+        ("runs = 2.5", "runs: 2.5 is not a whole number"),
+        ('step_patterns = "x"', "step_patterns: is not a list of regular expressions"),
+        ('step_patterns = ["("]', "step_patterns: '(' is not a regular expression"),
+        ("target_pct = ", "trace-budget.toml: cannot be read as TOML"),
+    ],
+)
+def test_what_is_wrong_names_file_and_key(run: Run, api: FakeApi, tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "trace-budget.toml").write_text(text)
+    result = run("project", "t.json", "--kernel", "k", "--free")
+    assert result.code == 2
+    assert result.line.startswith("trace-budget: trace-budget.toml: ")
+    assert words in result.line
+    assert api.asked == {}
+
+
+def test_a_table_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool]\ntrace-budget = 3")
+    with pytest.raises(UsageError, match="is not a table"):
+        load(tmp_path)

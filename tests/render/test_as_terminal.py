@@ -1,0 +1,84 @@
+"""The table for a terminal: never wider than asked, numbers whole, names safe, worst caveats first."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from render.sample_reports import HOSTILE_NAME, LONG_NAME, kernels_report
+from trace_budget.render import as_terminal
+from trace_budget.schema.report import Line, Report
+
+NAMES = st.text(st.characters(exclude_categories=("Cs",)), max_size=60).filter(str.strip)
+
+
+def shown(report: Report, width: int = 80, colour: bool = False) -> str:
+    return as_terminal.for_screen(width, colour).render(report).decode()
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 300])
+def test_no_line_is_wider_than_the_screen_and_no_number_is_cut(width: int) -> None:
+    text = shown(kernels_report(), width)
+    assert max(cell_len(line) for line in text.splitlines()) <= width
+    for number in ("20.272", "1,234,567.891", "20.100", "973.07", "2.21"):
+        assert number in text
+
+
+@given(names=st.lists(NAMES, min_size=1, max_size=4), width=st.integers(50, 130))
+def test_any_name_fits_any_screen(names: list[str], width: int) -> None:
+    text = shown(kernels_report(names), width)
+    assert max(cell_len(line) for line in text.splitlines()) <= width
+
+
+def test_long_names_keep_head_and_tail() -> None:
+    line = next(line for line in shown(kernels_report()).splitlines() if line.startswith("void"))
+    assert re.match(r"void tensorrt_llm\S*….*\[clone \.kd\] +48 ", line)
+
+
+def test_a_wide_screen_shows_names_whole() -> None:
+    assert LONG_NAME in shown(kernels_report(), 300)
+
+
+def test_narrow_screens_repeat_the_name_beside_the_remaining_columns() -> None:
+    heads = [line for line in shown(kernels_report(), 50).splitlines() if line.startswith("kernel ")]
+    assert len(heads) == 2
+    assert "mean us" in heads[0]
+    assert "us/step" in heads[1]
+
+
+def test_control_characters_never_reach_the_terminal() -> None:
+    text = shown(kernels_report([HOSTILE_NAME]), 200)
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
+    assert "evil?[31m?2J|kernel`s??next" in text
+
+
+def test_plain_output_has_no_escape_and_colour_has() -> None:
+    report = kernels_report()
+    assert b"\x1b" not in as_terminal.RENDERER.render(report)
+    coloured = shown(report, colour=True)
+    assert "\x1b[32m3.228 us x 48 calls" in coloured
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured).replace(" ", "") == shown(report).replace(" ", "")
+
+
+def test_caveats_come_worst_first_and_last_of_all() -> None:
+    tail = shown(kernels_report()).split("Caveats\n")[1].splitlines()
+    assert [line.split()[:2] for line in tail] == [
+        ["error", "lost_kernels"],
+        ["warning", "profiled"],
+        ["note", "single_step:"],
+    ]
+
+
+def test_rows_beyond_the_limit_are_counted() -> None:
+    text = shown(kernels_report(["a", "b", "c", "d"], limit=3))
+    assert "… 1 more rows" in text
+    assert "\nd " not in text
+
+
+def test_long_lines_go_on_below_indented() -> None:
+    report = Report("x/1", {}, lines=(Line("  Q5 " + "word " * 30),))
+    first, second, *_ = shown(report).splitlines()
+    assert first.startswith("  Q5 word")
+    assert second.startswith("    word")

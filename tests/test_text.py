@@ -1,0 +1,50 @@
+"""Names made safe and short: nothing steers a terminal, nothing exceeds its width."""
+
+import unicodedata
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from trace_budget.text import cells, cut_middle, safe, safe_lines
+
+ANY = st.text(st.characters(), max_size=80)
+
+
+@given(ANY)
+def test_safe_text_is_one_line_that_can_be_encoded(text: str) -> None:
+    clean = safe(text)
+    assert len(clean) == len(text)
+    assert len(clean.splitlines()) <= 1
+    clean.encode()
+    assert not any(unicodedata.category(char) in ("Cc", "Zl", "Zp", "Cs") for char in clean)
+
+
+def test_ordinary_names_stay_as_they_are() -> None:
+    name = "void 融合<float, 128>::Kernel(Params const&) [clone .kd] é"
+    assert safe(name) == name
+    assert safe_lines("one\ntwo\x1b[2J") == "one\ntwo?[2J"
+
+
+@given(ANY, st.integers(0, 60))
+def test_cutting_never_exceeds_the_width_and_keeps_what_fits(text: str, width: int) -> None:
+    cut = cut_middle(text, width)
+    assert cells(cut) <= width
+    if cells(text) <= width:
+        assert cut == text
+
+
+def test_the_middle_goes_and_both_ends_stay() -> None:
+    assert cut_middle("abcdefghij", 7) == "abc…hij"
+    assert cut_middle("融合内核融合内核", 8) == "融合…核"
+    assert cut_middle("abc", 1) == "…"
+
+
+@given(st.text(st.characters(codec="latin-1", exclude_categories=("Cc", "Cf")), max_size=20))
+def test_widths_agree_with_an_independent_table_for_latin_text(text: str) -> None:
+    assert cells(text) == cell_len(text)
+
+
+def test_wide_and_combining_characters() -> None:
+    assert cells("融合") == cell_len("融合") == 4
+    assert cells("e\u0301") == cell_len("e\u0301") == 1
