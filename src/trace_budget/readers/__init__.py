@@ -17,6 +17,7 @@ NAMES: tuple[str, ...] = (
     "nsys_parquetdir",
     "hipprof_db",
     "rocprof_v1_db",
+    "perfetto",
 )
 
 
