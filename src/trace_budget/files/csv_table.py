@@ -28,7 +28,8 @@ class Shape:
 
     `texts` are kept as dictionaries (Enum), `integers` become Int64 (null where the cell is no integer), `decimals`
     stay text for the caller to scale; other columns are not read, columns not in the file are absent from the frame.
-    `wide` is the one column whose text may hold unescaped quotes and commas.
+    `wide` is the one column whose text may hold unescaped quotes and commas. `column_of` makes these names from header
+    cells that say more (`Start (ns)`).
     """
 
     name: str
@@ -37,6 +38,7 @@ class Shape:
     texts: tuple[str, ...] = ()
     integers: tuple[str, ...] = ()
     decimals: tuple[str, ...] = ()
+    column_of: Callable[[str], str] = str
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +166,11 @@ class _OpenTable:
     def __init__(self, shape: Shape, header: Cells) -> None:
         self._shape = shape
         self._header = header
-        left = header.index(shape.wide) if shape.wide in header else len(header) - 1
-        self._lines = Lines(left, len(header) - 1 - left)
-        self._index = {name: i for i, name in enumerate(header) if name in _wanted(shape) and name not in header[:i]}
-        self._dictionaries = {name: _Dictionary() for name in shape.texts if name in header}
+        names = [shape.column_of(cell) for cell in header]
+        left = names.index(shape.wide) if shape.wide in names else len(names) - 1
+        self._lines = Lines(left, len(names) - 1 - left)
+        self._index = {name: i for i, name in enumerate(names) if name in _wanted(shape) and name not in names[:i]}
+        self._dictionaries = {name: _Dictionary() for name in shape.texts if name in names}
         self._frames: list[pl.DataFrame] = []
         self._repaired = self._dropped = 0
         self._bad_line: int | None = None

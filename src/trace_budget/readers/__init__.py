@@ -18,6 +18,11 @@ NAMES: tuple[str, ...] = (
     "hipprof_db",
     "rocprof_v1_db",
     "perfetto",
+    "rocprofv3_csv",
+    "rocprof_v1_csv",
+    "rocprofv2_csv",
+    "kernel_stats_csv",
+    "nsys_csv",
 )
 
 

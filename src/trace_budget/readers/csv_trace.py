@@ -1,0 +1,90 @@
+"""From the tables of a CSV file to raw records: columns by name, damage told, sibling files of the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+
+from trace_budget.errors import InputError
+from trace_budget.files.csv_table import CsvFile, CsvTable
+from trace_budget.schema import caveats
+from trace_budget.schema.tables import CALLS, MARKERS
+from trace_budget.schema.trace import Caveat
+
+SUFFIXES = (".csv", ".csv.gz")
+NO_CALLS = CALLS.empty().drop("launch_id", "kind")
+NO_MARKERS = MARKERS.empty().drop("marker_id")
+# clocks of one run agree to far less; files of different runs lie further apart
+_SAME_RUN_NS = 60_000_000_000
+
+
+def rows_of(file: CsvFile, name: str) -> pl.DataFrame:
+    """Return the rows of all tables of one shape; a column that some of them lack is null there."""
+    frames = [table.frame for table in file.of(name)]
+    if len(frames) == 1:
+        return frames[0]
+    texts = [frame.with_columns(pl.col(pl.Enum).cast(pl.String)) for frame in frames]
+    return pl.concat(texts, how="diagonal") if texts else pl.DataFrame()
+
+
+def required(file: CsvFile, header: str) -> CsvFile:
+    """Return the file; InputError when it holds none of the tables looked for, whose header is described."""
+    if not file.tables:
+        raise InputError("no such table", where=str(file.path), expected=header, found="no line like it")
+    return file
+
+
+def damage_of(*tables: CsvTable) -> tuple[Caveat, ...]:
+    """Return the caveats about lines that were mended or dropped."""
+    first = next((f"line {table.bad_line}" for table in tables if table.bad_line is not None), "")
+    return caveats.damaged_lines(sum(t.dropped for t in tables), sum(t.repaired for t in tables), first)
+
+
+def columns(frame: pl.DataFrame, names: Mapping[str, str]) -> list[pl.Expr]:
+    """Select columns under new names (`new: recorded`); one the frame lacks becomes null."""
+    return [
+        (pl.col(recorded) if recorded in frame.columns else pl.lit(None, pl.Int64)).alias(new)
+        for new, recorded in names.items()
+    ]
+
+
+def last_number(column: str) -> pl.Expr:
+    """Return the number at the end of a text column (`Agent 4`, `GPU 0`, `NVIDIA H100 (1)`, `2`), else null."""
+    return pl.col(column).cast(pl.String).str.extract(r"(\d+)\)?\s*$", 1).cast(pl.Int64, strict=False)
+
+
+def ns_from_decimal(column: str, digits: int) -> pl.Expr:
+    """Return integer ns of decimal text whose unit is 10**digits ns, exactly (us: 3); no number gives null."""
+    text = pl.col(column).str.strip_chars()
+    whole = text.str.extract(r"^(\d+)(?:\.\d*)?$", 1).cast(pl.Int64, strict=False)
+    fraction = text.str.extract(r"\.(\d*)$", 1).fill_null("").str.pad_end(digits, "0").str.slice(0, digits)
+    scale: int = 10**digits
+    return whole * scale + fraction.cast(pl.Int64, strict=False).fill_null(0)
+
+
+def positive(column: str) -> pl.Expr:
+    """Return an id column in which 0 means `none`."""
+    return pl.when(pl.col(column) > 0).then(pl.col(column))
+
+
+def stem_of(path: Path) -> str:
+    """Return the file name without `.csv` or `.csv.gz`."""
+    return path.name.removesuffix(".gz").removesuffix(".csv")
+
+
+def sibling(path: Path, stem: str) -> Path | None:
+    """Return the CSV file called `stem` beside `path`, if there is one."""
+    found = (path.with_name(stem + suffix) for suffix in SUFFIXES)
+    return next((candidate for candidate in found if candidate.is_file()), None)
+
+
+def overlaps(first: pl.DataFrame, second: pl.DataFrame) -> bool:
+    """Whether two tables of one clock (start_ns, end_ns) can be of one run: at most a minute lies between them."""
+    if not first.height or not second.height:
+        return False
+    begin = pl.col("start_ns").min().fill_null(0)
+    end = pl.max_horizontal(pl.col("start_ns").max(), pl.col("end_ns").max()).fill_null(0)
+    (a0, a1), (b0, b1) = first.select(begin, end.alias("end")).row(0), second.select(begin, end.alias("end")).row(0)
+    return bool(a0 - _SAME_RUN_NS <= b1 and b0 - _SAME_RUN_NS <= a1)

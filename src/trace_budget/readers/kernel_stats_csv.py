@@ -1,0 +1,106 @@
+"""Sums per kernel name: `*_kernel_stats.csv` (rocprofv3), `results.stats.csv` (rocprof), `*.hipkernel.csv` (hipprof).
+
+One header, three dialects: rocprof quotes names only, hipprof quotes everything and ends with a Total row, rocprofv3
+adds MinNs, MaxNs, StdDev. There is no timeline in them: calls and means can be told, nothing about steps.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from trace_budget.contracts import Head, Reader, ReadOptions
+from trace_budget.errors import InputError
+from trace_budget.files.csv_table import Cells, CsvFile, Shape, first_lines, header_cells, read_csv
+from trace_budget.readers.csv_trace import damage_of, required, rows_of
+from trace_budget.schema import build, caveats
+from trace_budget.schema.check import checked
+from trace_budget.schema.tables import GPU_OPS
+from trace_budget.schema.trace import Caveat, Trace
+
+_HEADER: Cells = ("Name", "Calls", "TotalDurationNs", "AverageNs", "Percentage")
+_NOT_KERNELS = r"^(?:hip[A-Z]|hsa_|__hip|roctx|MEMORY_COPY|Copy(?:Host|Device|Peer)|KERNEL_DISPATCH$|H(?:IP|SA)_API$)"
+_ADVICE = "Name the kernel sums of that run: *_kernel_stats.csv, results.stats.csv or *.hipkernel.csv"
+
+
+def _is_stats(cells: Cells) -> bool:
+    return cells[:5] == _HEADER
+
+
+_SHAPE = Shape(
+    "sums",
+    _is_stats,
+    "Name",
+    texts=("Name",),
+    integers=("Calls",),
+    decimals=("TotalDurationNs", "MinNs", "MaxNs"),
+)
+
+
+def _recognises(head: Head) -> bool:
+    return any(_is_stats(header_cells(line)) for line in first_lines(head.data, 5))
+
+
+def _read(path: Path, options: ReadOptions) -> Trace:
+    file = required(read_csv(path, (_SHAPE,), "TotalDurationNs"), READER.recognised_by)
+    rows = _without_total(rows_of(file, "sums"))
+    _refuse(file, rows)
+    ints = [pl.col(c).cast(pl.Float64, strict=False).round().cast(pl.Int64, strict=False) for c in _decimals(rows)]
+    exact = [pl.col(c).cast(pl.Int64, strict=False) for c in _decimals(rows)]
+    sums = rows.with_columns(pl.coalesce(a, b).alias(c) for a, b, c in zip(exact, ints, _decimals(rows), strict=True))
+    known = sums.drop_nulls(["Calls", "TotalDurationNs"]).filter(pl.col("Calls") > 0)
+    names = {"Name": "name", "Calls": "calls", "TotalDurationNs": "total_ns", "MinNs": "min_ns", "MaxNs": "max_ns"}
+    found = (caveats.aggregates_only(), *damage_of(*file.tables), *_unreadable(rows.height - known.height))
+    if file.damage:
+        found = (caveats.partial_file(file.damage), *found)
+    return checked(
+        Trace(
+            str(path),
+            "kernel_stats_csv",
+            GPU_OPS.empty(),
+            complete=not file.damage,
+            dispatch_gap_in_duration=True,
+            events=known.height,
+            source_bytes=path.stat().st_size,
+            caveats=found,
+            aggregates=build.aggregates(known.rename(names, strict=False)),
+        )
+    )
+
+
+def _decimals(rows: pl.DataFrame) -> list[str]:
+    return [name for name in _SHAPE.decimals if name in rows.columns]
+
+
+def _without_total(rows: pl.DataFrame) -> pl.DataFrame:
+    """Drop hipprof's last row, the sum of the others."""
+    others = rows.filter(pl.col("Name").cast(pl.String) != "Total")
+    is_total = rows.height > 1 and others.height == rows.height - 1 and rows["Name"][-1] == "Total"
+    return others if is_total and rows["Calls"][-1] == others["Calls"].sum() else rows
+
+
+def _refuse(file: CsvFile, rows: pl.DataFrame) -> None:
+    where = str(file.path)
+    if not rows.height:
+        raise InputError("no kernel sums", where=where, found="a header without rows", advice=_ADVICE)
+    names = rows["Name"].cast(pl.String)
+    if names.str.contains(_NOT_KERNELS).all():
+        raise InputError("sums of API calls or copies, not of kernels", where=where, found=names[0], advice=_ADVICE)
+
+
+def _unreadable(count: int) -> tuple[Caveat, ...]:
+    text = "sums without a usable number of calls or total were left out"
+    return (Caveat("bad_sums", text, count, "warning"),) if count else ()
+
+
+READER = Reader(
+    name="kernel_stats_csv",
+    title="sums per kernel: rocprofv3 kernel_stats, rocprof stats, hipprof hipkernel (CSV)",
+    recognised_by="a header that starts Name, Calls, TotalDurationNs, AverageNs, Percentage",
+    cannot_tell="anything in time: steps, layers, overlap, idle, medians; warm-up and autotuning are inside the sums",
+    recognises=_recognises,
+    read=_read,
+    suffixes=(".csv", ".csv.gz"),
+    timeline=False,
+)
