@@ -1,0 +1,55 @@
+"""The rooms: lists match files, renderers know nothing of readers and of each other, commands have one file each."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from house.source_tree import SRC, modules, name_of, tree
+from trace_budget import cli, readers, render
+
+CONTRACT = "estimate kernels steps layers overlap check project threshold formats schema doctor"
+
+
+def files_of(room: str) -> set[str]:
+    """Public files and folders of a room."""
+    folder = SRC / room
+    names = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
+    return {name for name in names if not name.startswith("_")}
+
+
+def test_commands_are_those_of_the_contract_and_each_has_its_file() -> None:
+    assert sorted(cli.NAMES) == sorted(CONTRACT.split())
+    assert files_of("cli") == set(cli.NAMES)
+
+
+def test_every_listed_reader_has_a_file_that_holds_it() -> None:
+    assert set(readers.NAMES) <= files_of("readers")
+    holders = {path.stem if path.name != "__init__.py" else path.parent.name for path in reader_files()}
+    assert holders == set(readers.NAMES)
+    assert [readers.load(name).name for name in readers.NAMES] == list(readers.NAMES)
+
+
+def reader_files() -> list[Path]:
+    """The files of the readers' room that define a READER."""
+    return [path for path in modules() if "readers" in path.parts and "READER" in assigned(path)]
+
+
+def assigned(path: Path) -> set[str]:
+    targets = [target for node in tree(path).body if isinstance(node, ast.Assign) for target in node.targets]
+    annotated = [node.target for node in tree(path).body if isinstance(node, ast.AnnAssign)]
+    return {target.id for target in (*targets, *annotated) if isinstance(target, ast.Name)}
+
+
+def test_every_renderer_has_a_file_and_every_file_a_renderer() -> None:
+    assert files_of("render") == set(render.MODULES.values())
+
+
+@pytest.mark.parametrize("path", sorted((SRC / "render").glob("as_*.py")), ids=name_of)
+def test_renderers_know_only_the_report(path: Path) -> None:
+    rooms = {
+        node.module.split(".")[1]
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("trace_budget.")
+    }
+    assert rooms <= {"contracts", "schema", "text", "units", "errors", "_version"}
