@@ -15,5 +15,5 @@ def test_versions_are_the_installed_ones(run: Callable[..., Any]) -> None:
     assert found["python"] == platform.python_version()
     assert found["polars"] == pl.__version__
     assert found["typer"] == typer.__version__
-    assert {"msgspec", "numpy", "pandas", "pyarrow", "rich", "isal", "trace_processor"} <= set(found)
+    assert {"msgspec", "numpy", "pandas", "pyarrow", "rich", "isal", "zstandard", "trace_processor"} <= set(found)
     assert not {"pytest", "mypy", "ruff"} & set(found)

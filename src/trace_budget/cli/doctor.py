@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import TYPE_CHECKING
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from trace_budget.schema.report import Report
 
 DISTRIBUTION = "trace-budget"
-PROGRAMS = {"trace_processor": "reads Perfetto files", "node": "runs trace_processor"}
 
 
 def doctor(output: Output) -> None:
@@ -31,7 +29,7 @@ def _report() -> Report:
 
     from trace_budget.schema.report import Line, Report, Table, TableColumn
 
-    rows = [*_machine(), *_packages(), *_programs()]
+    rows = [*_machine(), *_packages(), *_engines()]
     columns = tuple(TableColumn(key, key) for key in ("item", "found", "note"))
     return Report(
         "trace-budget/doctor/1",
@@ -60,7 +58,7 @@ def _packages() -> list[dict[str, str | None]]:
     rows = []
     for requirement in requires(DISTRIBUTION) or ():
         name, _, marker = requirement.partition(";")
-        if "test" not in marker:
+        if "'test'" not in marker.replace('"', "'"):
             bare = re.split(r"[^\w.-]", name.strip(), maxsplit=1)[0]
             rows.append(_row(bare, _installed(bare), "optional" if "extra" in marker else "needed"))
     return rows
@@ -73,5 +71,15 @@ def _installed(name: str) -> str | None:
         return None
 
 
-def _programs() -> list[dict[str, str | None]]:
-    return [_row(name, shutil.which(name), f"optional: {use}") for name, use in PROGRAMS.items()]
+def _engines() -> list[dict[str, str | None]]:
+    """What reads Perfetto files, and where the limit on inflated input can be set."""
+    from trace_budget.errors import TraceBudgetError
+    from trace_budget.files.inflate import LIMIT_VARIABLE
+    from trace_budget.files.trace_processor_routes import find_route
+
+    try:
+        route = find_route().description
+    except TraceBudgetError:
+        route = None
+    limit = os.environ.get(LIMIT_VARIABLE)
+    return [_row("trace_processor", route, "optional: Perfetto files"), _row("inflate limit", limit, LIMIT_VARIABLE)]
