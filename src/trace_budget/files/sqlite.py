@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 MAGIC = b"SQLite format 3\0"
 CHUNK_ROWS = 4_096
 LONGEST_VALUE_BYTES = 1 << 26
-_SIDECARS = ("-wal", "-journal")
+_WAL_HEADER_BYTES = 32
+_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 _RECOVER = "Copy it again from where it was recorded, or recover what is left: sqlite3 FILE .recover | sqlite3 NEW.db"
 
 
@@ -69,8 +70,11 @@ def opened(path: Path) -> Iterator[Database]:
     no SQLite file or cut short.
     """
     with tempfile.TemporaryDirectory(prefix="trace-budget-") as folder:
-        file, damage = _readable_file(path, Path(folder))
-        _check_length(path, file, damage)
+        if pending := _pending_changes(path):
+            file, damage = _copied(path, pending, Path(folder))
+        else:
+            file, damage = _inflated(path, Path(folder))
+            _check_length(path, file, damage)
         with closing(_connected(path, file, immutable=file == path)) as connection:
             yield Database(path, connection, _tables(path, connection), damage)
 
@@ -80,20 +84,17 @@ def quoted(identifier: str) -> str:
     return '"' + identifier.replace('"', '""') + '"'
 
 
-def _readable_file(path: Path, folder: Path) -> tuple[Path, str]:
-    """Find the file to hand to SQLite (the original or a private copy), and why it may be incomplete."""
-    with PlainStream(path) as stream:
-        if stream.compression in ("gzip", "zstd"):
-            copy = folder / "database"
-            with copy.open("wb") as target:
-                while chunk := stream.read(CHUNK_BYTES):
-                    target.write(chunk)
-            return copy, stream.damage
-    beside = [path.with_name(path.name + suffix) for suffix in _SIDECARS]
-    pending = [file for file in beside if file.is_file() and file.stat().st_size]
-    if not pending:
-        return path, ""
-    copy = folder / path.name
+def _pending_changes(path: Path) -> list[Path]:
+    """Find the files beside a database that hold changes its writer did not finish; left-over ones do not count."""
+    wal, journal = (path.with_name(path.name + suffix) for suffix in ("-wal", "-journal"))
+    found = [wal] if wal.is_file() and wal.stat().st_size > _WAL_HEADER_BYTES else []
+    if journal.is_file():
+        with journal.open("rb") as handle:
+            found += [journal] if handle.read(len(_JOURNAL_MAGIC)) == _JOURNAL_MAGIC else []
+    return found
+
+
+def _copied(path: Path, pending: Sequence[Path], folder: Path) -> tuple[Path, str]:
     for source in (path, *pending):
         try:
             shutil.copyfile(source, folder / source.name)
@@ -101,7 +102,18 @@ def _readable_file(path: Path, folder: Path) -> tuple[Path, str]:
             advice = "Free space in the temporary folder (TMPDIR), or let the profiler close the database."
             raise InputError("cannot be copied", where=str(source), found=error.strerror or "", advice=advice) from None
     names = ", ".join(file.name for file in pending)
-    return copy, f"its writer did not close it ({names} beside it): it may still have been recording"
+    return folder / path.name, f"its writer did not close it, {names} lies beside it"
+
+
+def _inflated(path: Path, folder: Path) -> tuple[Path, str]:
+    with PlainStream(path) as stream:
+        if stream.compression not in ("gzip", "zstd"):
+            return path, ""
+        copy = folder / "database"
+        with copy.open("wb") as target:
+            while chunk := stream.read(CHUNK_BYTES):
+                target.write(chunk)
+        return copy, stream.damage
 
 
 def _check_length(path: Path, file: Path, damage: str) -> None:
@@ -115,7 +127,7 @@ def _check_length(path: Path, file: Path, damage: str) -> None:
     pages = int.from_bytes(header[28:32], "big")
     count_is_valid = header[24:28] == header[92:96]
     size = file.stat().st_size
-    if len(header) == 100 and count_is_valid and size < pages * page_bytes and not damage.startswith("its writer"):
+    if len(header) == 100 and count_is_valid and size < pages * page_bytes:
         found = f"{size} bytes" + (f", {damage}" if damage else "")
         raise InputError(
             "database is cut short",
