@@ -1,0 +1,90 @@
+"""What surrounds an array in a JSON file: where the array starts, and the other fields of its object."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import msgspec
+
+from trace_budget.files.json_repair import candidates
+
+_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}\[\]]', re.DOTALL)
+_OPENS = re.compile(rb"\s*:\s*\[")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_PADDING = b" \t\r\n\0"
+_MENDED_BYTES = 1 << 20
+_DECODER = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The other members of the array's object, undecoded.
+
+    `closed` says whether the document came to its end, `readable` whether its members could be read, `more` whether
+    another document follows in the same file.
+    """
+
+    values: dict[str, msgspec.Raw] = field(default_factory=dict)
+    closed: bool = False
+    readable: bool = True
+    more: bool = False
+
+
+def array_start(text: bytes, key: bytes) -> tuple[int, int] | None:
+    """Where the array under the top-level `key` (or the bare array) begins: its key's and its first element's index.
+
+    Arrays under the same key deeper inside are no answer. None when `text` holds no such array.
+    """
+    first = len(text) - len(text.removeprefix(_BYTE_ORDER_MARK).lstrip())
+    if text[first : first + 1] == b"[":
+        return 0, first + 1
+    depth, quoted = 0, b'"%s"' % key
+    for found in _STRUCTURE.finditer(text):
+        token = found[0]
+        if token in (b"{", b"["):
+            depth += 1
+        elif token in (b"}", b"]"):
+            depth -= 1
+        elif depth == 1 and token == quoted and (opens := _OPENS.match(text, found.end())):
+            return found.start(), opens.end()
+    return None
+
+
+def fields_around(head: bytes, tail: bytes | None) -> Fields:
+    """The fields of the object from the text before the array's key and after the array; tail None: never closed."""
+    head = head.removeprefix(_BYTE_ORDER_MARK).lstrip()
+    if not head:
+        return Fields(closed=tail is not None, more=_document_follows(tail or b""))
+    if tail is not None:
+        values, rest = _members(head + b'"":0' + tail)
+        if values is not None:
+            return Fields(values, closed=True, more=_document_follows(rest))
+    cut = tail is None or not tail.rstrip(_PADDING).endswith(b"}")
+    values, _ = _members(head + b'"":0}')
+    return Fields(values or {}, closed=not cut, readable=cut and values is not None)
+
+
+def _members(text: bytes) -> tuple[dict[str, msgspec.Raw] | None, bytes]:
+    """The members of the object at the start of `text`, mended where needed, and what follows it."""
+    try:
+        return _DECODER.decode(text), b""
+    except msgspec.DecodeError as error:
+        if "trailing" in str(error):
+            return _first_of_several(text, str(error))
+    for candidate in candidates(text) if len(text) <= _MENDED_BYTES else ():
+        try:
+            return _DECODER.decode(candidate), b""
+        except msgspec.DecodeError:
+            continue
+    return None, b""
+
+
+def _first_of_several(text: bytes, error: str) -> tuple[dict[str, msgspec.Raw] | None, bytes]:
+    offset = int(error.rpartition("byte ")[2].rstrip(")"))
+    end = text.rfind(b"}", 0, offset) + 1
+    return _DECODER.decode(text[:end]), text[end:]
+
+
+def _document_follows(text: bytes) -> bool:
+    return text.lstrip()[:1] in (b"{", b"[")

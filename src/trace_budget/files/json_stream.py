@@ -1,0 +1,129 @@
+"""Streams the objects of one array in a large JSON file, in bounded memory, whatever its layout and damage."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Iterator
+from typing import Generic, TypeVar
+
+import msgspec
+
+from trace_budget.errors import InputError
+from trace_budget.files.inflate import PlainStream
+from trace_budget.files.json_document import Fields, array_start, fields_around
+from trace_budget.files.json_segment import Damage, SegmentReader
+
+T = TypeVar("T")
+SEGMENT_BYTES = 4 << 20
+LONGEST_BYTES = 1 << 26
+_TAIL_BYTES = 1 << 24
+_SPACE = b" \t\r\n"
+_PADDING = b", \t\r\n\0"
+
+
+class ObjectStream(Generic[T]):
+    """The objects of the top-level array `key` (or of a file that is a bare array), one list per segment.
+
+    `decode` turns the bytes of a JSON array into objects, raising msgspec.DecodeError. To be read after iteration:
+    `fields`, the other members of the surrounding object; `ended`, whether the array was closed; `damage`, what was
+    mended or dropped. Raises InputError when there is no such array, and beyond 64 MiB for one object.
+    """
+
+    def __init__(
+        self, plain: PlainStream, key: str, decode: Callable[[memoryview], list[T]], segment_bytes: int = SEGMENT_BYTES
+    ) -> None:
+        self.fields = Fields()
+        self.ended = False
+        self._plain = plain
+        self._key = key.encode()
+        self._segment_bytes = segment_bytes
+        self._reader = SegmentReader(decode)
+        self._head = b""
+        self._offset = 0
+
+    @property
+    def damage(self) -> Damage:
+        """What was mended and dropped so far."""
+        return self._reader.damage
+
+    def __iter__(self) -> Iterator[list[T]]:
+        try:
+            tail = yield from self._segments(self._open())
+            self.fields = fields_around(self._head, tail + self._plain.read(_TAIL_BYTES) if self.ended else None)
+        except msgspec.DecodeError as error:
+            raise InputError("JSON that cannot be read", where=str(self._plain.path), found=str(error)) from None
+        except RecursionError:
+            raise InputError(
+                "JSON nested too deep", where=str(self._plain.path), expected="at most 1000 levels"
+            ) from None
+
+    def _open(self) -> bytes:
+        """Read up to the array's opening bracket; gives what was read beyond it."""
+        text, wanted = b"", self._segment_bytes
+        while True:
+            more = self._plain.read(wanted)
+            text += more
+            start = array_start(text, self._key)
+            if start is None and (not more or len(text) > LONGEST_BYTES):
+                start = self._unsure_start(text)
+            if start is not None:
+                self._head, self._offset = text[: start[0]], start[1]
+                return text[self._offset :]
+            wanted = len(text)
+
+    def _unsure_start(self, text: bytes) -> tuple[int, int]:
+        """Where metadata is damaged itself: the first array under that key, whatever surrounds it."""
+        found = re.search(rb'"%s"\s*:\s*\[' % re.escape(self._key), text)
+        if found is None:
+            expected = f'"{self._key.decode()}": [ within the first {LONGEST_BYTES} bytes, or a bare array'
+            raise InputError("JSON without a list of events", where=str(self._plain.path), expected=expected)
+        return found.start(), found.end()
+
+    def _segments(self, rest: bytes) -> Generator[list[T], None, bytes]:
+        """Yield the objects piece by piece; returns the text read beyond the array's end."""
+        final = False
+        while not (final or self.ended):
+            more = self._plain.read(self._segment_bytes)
+            final = not more
+            buffer = bytearray(b"[") + rest + more
+            comma = len(buffer.rstrip(_PADDING)) if final else boundary(buffer)
+            if comma < 0:
+                rest = self._kept(bytes(buffer[1:]))
+                continue
+            after = bytes(buffer[comma:])
+            buffer[comma:] = b"]"
+            piece = self._reader.read(buffer, self._offset - 1, final)
+            rest = bytes(buffer[piece.stop : -1]) + after if piece.stop < len(buffer) else after[1:]
+            self._offset += piece.stop - 1
+            self.ended = piece.ended
+            yield piece.objects
+            if not self.ended:
+                self._kept(rest)
+        return rest
+
+    def _kept(self, rest: bytes) -> bytes:
+        if len(rest) > LONGEST_BYTES:
+            where = f"{self._plain.path}, byte {self._offset}"
+            raise InputError(
+                "one event is too long", where=where, expected=f"at most {LONGEST_BYTES} bytes", found="more"
+            )
+        return rest
+
+
+def boundary(buffer: bytearray) -> int:
+    """The last comma between a `}` and a `{`: mostly one between two objects of the array; -1 when there is none."""
+    brace = buffer.rfind(b"{")
+    while brace > 0:
+        comma = _last_solid(buffer, brace)
+        if buffer[comma] == ord(",") and buffer[_last_solid(buffer, comma)] == ord("}"):
+            return comma
+        brace = buffer.rfind(b"{", 0, brace)
+    return -1
+
+
+def _last_solid(buffer: bytearray, before: int) -> int:
+    """The last index before `before` that holds no white space, 0 at least."""
+    at = before - 1
+    while at > 0 and buffer[at] in _SPACE:
+        at -= 1
+    return max(at, 0)

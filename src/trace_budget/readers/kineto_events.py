@@ -1,0 +1,145 @@
+"""Kineto events with undecoded fields, sorted into device work, calls, ranges and syncs; the rest is dropped."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import Raw
+
+_NULL = Raw(b"null")
+_API = re.compile(rb'"(cuda|cu|hip|musa|mu|mc|hsa_)[A-Z_]\w*"')
+_STEP = re.compile(rb'"(ProfilerStep#|execute_|step\[)')
+_SYNC_NAMES = frozenset((b'"Stream Sync"', b'"Event Sync"', b'"Context Sync"', b'"Stream Wait Event"'))
+_COMPLETE = (b'"X"', b"null")
+_GROUPS = {
+    "kernel": "kernel",
+    "concurrent_kernel": "kernel",
+    "gpu_memcpy": "memcpy",
+    "memcpy": "memcpy",
+    "gpu_memset": "memset",
+    "memset": "memset",
+    "cuda_sync": "sync",
+    "cuda_event": "sync",
+    "runtime": "call",
+    "driver": "call",
+    "user_annotation": "annotation",
+    "gpu_user_annotation": "gpu_annotation",
+    "python_function": "python",
+    "operator": "operator",
+    "null": "plain",
+    "": "plain",
+}
+
+
+class Event(msgspec.Struct, gc=False):
+    """One trace event; every field is the text it had in the file, `null` when absent."""
+
+    ph: Raw = _NULL
+    cat: Raw = _NULL
+    name: Raw = _NULL
+    ts: Raw = _NULL
+    dur: Raw = _NULL
+    pid: Raw = _NULL
+    tid: Raw = _NULL
+    args: Raw = _NULL
+
+
+class OpArgs(msgspec.Struct, gc=False, rename={"queue": "hsa queue", "graph_node_id": "graph node id"}):
+    """What a kernel, copy or memset says about itself; `kind` is only written by ROCm backends."""
+
+    device: int | None = None
+    stream: int | None = None
+    queue: int | None = None
+    correlation: int | None = None
+    graph_node_id: int | None = None
+    bytes: int | None = None
+    grid: Raw = _NULL
+    block: Raw = _NULL
+    kind: Raw = _NULL
+
+
+class CallArgs(msgspec.Struct, gc=False):
+    """What an API call says about itself."""
+
+    correlation: int | None = None
+
+
+class SyncArgs(msgspec.Struct, gc=False, rename={"wait_correlation": "wait_on_cuda_event_record_corr_id"}):
+    """What a synchronisation record says about itself."""
+
+    device: int | None = None
+    stream: int | None = None
+    correlation: int | None = None
+    wait_on_stream: int | None = None
+    wait_correlation: int | None = None
+
+
+class NoArgs(msgspec.Struct, gc=False):
+    """Arguments nobody asks for."""
+
+
+class _PlainArgs(msgspec.Struct, gc=False):
+    stream: Raw = _NULL
+    device: Raw = _NULL
+    correlation: Raw = _NULL
+
+
+Decoded = Event | str | int | float | bool | list[object] | None
+_EVENTS = msgspec.json.Decoder(list[Decoded])
+_PLAIN_ARGS = msgspec.json.Decoder(_PlainArgs | None)
+
+
+def decode(text: memoryview) -> list[Decoded]:
+    """The elements of a JSON array of events; raises msgspec.DecodeError."""
+    return _EVENTS.decode(text)
+
+
+class _Groups(dict[bytes, str]):
+    """From the text of `cat` to the group of the event, empty for what is dropped; filled as categories appear."""
+
+    def __missing__(self, cat: bytes) -> str:
+        word = cat.decode("utf-8", "replace").strip('"').lower()
+        group = "call" if word.endswith(("_runtime", "_driver")) else _GROUPS.get(word, "")
+        self[cat] = group
+        return group
+
+
+_groups = _Groups()
+
+
+def sorted_out(objects: Iterable[Decoded]) -> dict[str, list[Event]]:
+    """The events that matter by group: kernel, memcpy, memset, sync, call, annotation, gpu_annotation, module."""
+    found: dict[str, list[Event]] = defaultdict(list)
+    for event in objects:
+        if type(event) is Event and (group := _groups[bytes(event.cat)]) and bytes(event.ph) in _COMPLETE:
+            found[group].append(event)
+    found["module"] = [e for e in found.pop("python", ()) if bytes(e.name).startswith(b'"nn.Module: ')]
+    found["annotation"] += [e for e in found.pop("operator", ()) if bytes(e.name).startswith(b'"ProfilerStep#')]
+    for event in found.pop("plain", ()):
+        if group := _group_without_category(event):
+            found[group].append(event)
+    for event in [e for e in found["kernel"] if bytes(e.name) in _SYNC_NAMES]:
+        found["sync"].append(event)
+    found["kernel"] = [e for e in found["kernel"] if bytes(e.name) not in _SYNC_NAMES]
+    return found
+
+
+def _group_without_category(event: Event) -> str:
+    """Old exporters write no category: device work is told by its stream, calls and steps by their names."""
+    name = bytes(event.name)
+    if bytes(event.pid) == b'"CUDA functions"':
+        return "kernel"
+    if _API.fullmatch(name):
+        return "call"
+    if _STEP.match(name):
+        return "annotation"
+    try:
+        args = _PLAIN_ARGS.decode(event.args) or _PlainArgs()
+    except msgspec.DecodeError:
+        return ""
+    if bytes(args.stream) == b"null" or bytes(args.device) == bytes(args.correlation) == b"null":
+        return ""
+    return "memcpy" if name.startswith(b'"Memcpy') else "memset" if name.startswith(b'"Memset') else "kernel"
