@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
-from rich.table import Table as Grid
 from rich.text import Text
 
 from trace_budget.contracts import Renderer
@@ -105,7 +104,7 @@ def _print_table(console: Console, table: Table, width: int) -> None:
     for index, block in enumerate(_blocks(_columns(table, width), width)):
         if index:
             console.print()
-        console.print(_grid(block, width))
+        _print_block(console, block, width)
     if more := hidden_rows(table):
         console.print(Text(f"… {more:,} more rows; --format csv has them all", STYLES["dim"]))
 
@@ -135,17 +134,28 @@ def _blocks(columns: list[_Column], width: int) -> list[list[_Column]]:
     return blocks
 
 
-def _grid(columns: list[_Column], width: int) -> Grid:
-    grid = Grid(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
+def _print_block(console: Console, columns: list[_Column], width: int) -> None:
+    """Bold header lines, then the rows; numbers to the right, names to the left."""
     widths = _fitted(columns, width)
-    for column, size in zip(columns, widths, strict=True):
-        grid.add_column(
-            Text(column.title), justify="right" if column.numeric else "left", width=size, vertical="bottom"
-        )
-    shown = [[cut_middle(cell, size) for cell in column.cells] for column, size in zip(columns, widths, strict=True)]
-    for row in zip(*shown, strict=True):
-        grid.add_row(*(Text(cell, no_wrap=True) for cell in row))
-    return grid
+    heads = [textwrap.wrap(column.title, size) or [""] for column, size in zip(columns, widths, strict=True)]
+    height = max(len(head) for head in heads)
+    for line in zip(*([""] * (height - len(head)) + head for head in heads), strict=True):
+        console.print(Text(_row(line, columns, widths), "bold"))
+    for row in zip(*(column.cells for column in columns), strict=True):
+        console.print(Text(_row(row, columns, widths)))
+
+
+def _row(texts: Sequence[str], columns: list[_Column], widths: list[int]) -> str:
+    shown = (
+        _padded(cut_middle(text, size), size, column.numeric)
+        for text, column, size in zip(texts, columns, widths, strict=True)
+    )
+    return (" " * GAP).join(shown).rstrip()
+
+
+def _padded(text: str, width: int, numeric: bool) -> str:
+    gap = " " * (width - cells(text))
+    return gap + text if numeric else text + gap
 
 
 def _fitted(columns: list[_Column], width: int) -> list[int]:
