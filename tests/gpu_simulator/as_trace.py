@@ -6,7 +6,7 @@ import polars as pl
 
 from gpu_simulator.program import Shown
 from gpu_simulator.simulate import Run
-from gpu_simulator.view import OpRow, View, seen
+from gpu_simulator.view import View, seen
 from trace_budget.schema import build
 from trace_budget.schema.check import checked
 from trace_budget.schema.trace import Trace
@@ -43,25 +43,24 @@ def to_trace(run: Run, rank: int = 0, shown: Shown | None = None) -> Trace:
     )
 
 
-def _column(values: list[int | None] | list[int], name: str, unknown: int | None = None) -> pl.Series:
+def _column(values: list[int], name: str, unknown: int | None = None) -> pl.Series:
     """An integer column; `unknown` becomes null."""
     return pl.Series(name, [None if value == unknown else value for value in values], dtype=pl.Int64)
 
 
 def _ops(view: View) -> pl.DataFrame:
-    columns = list(zip(*view.ops, strict=True)) if view.ops else [[] for _ in OpRow._fields]
-    kind, name, stream, start, end, correlation, node = columns
+    rows = view.ops
     known_graph = view.shown.flavour == "cuda" and not view.shown.hide_host
     return pl.DataFrame(
         {
-            "kind": pl.Series(kind, dtype=pl.String),
-            "name": pl.Series(name, dtype=pl.String),
-            "device": pl.Series([0] * len(kind), dtype=pl.Int32),
-            "stream": _column(list(stream), "stream"),
-            "start_ns": _column(list(start), "start_ns"),
-            "end_ns": _column(list(end), "end_ns"),
-            "correlation": _column(list(correlation), "correlation"),
-            "graph_node_id": _column([n if known_graph else -1 for n in node], "graph_node_id", unknown=-1),
+            "kind": pl.Series([row.kind for row in rows], dtype=pl.String),
+            "name": pl.Series([row.name for row in rows], dtype=pl.String),
+            "device": pl.Series([0] * len(rows), dtype=pl.Int32),
+            "stream": _column([row.stream for row in rows], "stream"),
+            "start_ns": _column([row.start_ns for row in rows], "start_ns"),
+            "end_ns": _column([row.end_ns for row in rows], "end_ns"),
+            "correlation": _column([row.correlation for row in rows], "correlation"),
+            "graph_node_id": _column([row.node if known_graph else -1 for row in rows], "graph_node_id", unknown=-1),
         }
     )
 

@@ -116,7 +116,7 @@ class _Thread:
 
     def call(self, name: str, cost_ns: int, **rest: object) -> int:
         """A host call behind the one before it."""
-        after = ((self.host, 0),) if self.host >= 0 else ()
+        after: Edges = ((self.host, 0),) if self.host >= 0 else ()
         extra = rest.pop("after", ())
         after += extra if isinstance(extra, tuple) else ()
         self.nodes.append(Node(self.rank, self.step, cost_ns, after=after, call=name, **rest))  # type: ignore[arg-type]
@@ -218,7 +218,7 @@ def _merged(program: Program, threads: list[_Thread]) -> Plan:
     if len(threads) == 1:
         (thread,) = threads
         ops = tuple(i for i, node in enumerate(thread.nodes) if node.kernel)
-        alone = tuple((i,) for i in ops if thread.nodes[i].kernel.collective is not None)
+        alone = tuple((i,) for i in ops if _is_collective(thread.nodes[i]))
         return Plan(program, tuple(thread.nodes), ops, alone, (tuple(thread.span),))
     maps: list[list[int]] = [[-1] * len(thread.nodes) for thread in threads]
     order: list[tuple[int, int]] = []
@@ -238,6 +238,10 @@ def _merged(program: Program, threads: list[_Thread]) -> Plan:
     ops = tuple(i for m, t in zip(maps, threads, strict=True) for i, n in zip(m, t.nodes, strict=True) if n.kernel)
     span = tuple(tuple((m[a], m[b], m[c]) for a, b, c in t.span) for m, t in zip(maps, threads, strict=True))
     return Plan(program, nodes, ops, tuple(tuple(group) for group in groups.values()), span)
+
+
+def _is_collective(node: Node) -> bool:
+    return node.kernel is not None and node.kernel.collective is not None
 
 
 def _renumbered(node: Node, numbers: list[int]) -> Node:

@@ -85,22 +85,33 @@ def _rocm_streamed_graph(draws: Draws, seed: int) -> Program:
 
 
 def _pdl(draws: Draws, seed: int) -> Program:
+    """Dependent launches whose prologue fits under the kernel ahead, even when that one is 60 % faster."""
+    return _dependent_chain(draws, (0.1, 0.38))
+
+
+def _pdl_late_trigger(draws: Draws, seed: int) -> Program:
+    """Adversarial: prologues that outlast the kernel ahead, so a faster kernel ahead saves less than its time."""
+    return _dependent_chain(draws, (0.2, 2.5))
+
+
+def _dependent_chain(draws: Draws, share: tuple[float, float]) -> Program:
     of = model(draws)
     names = (*of.before, *of.middle, of.last)
 
     def body() -> list[Instruction]:
         launches = [of.launch("embedding", None), *(of.launch(name, n) for n in range(of.layers) for name in names)]
-        return [launches[0], *(_dependent(draws, a, b) for a, b in pairwise(launches))]
+        return [launches[0], *(_dependent(draws, a, b, share) for a, b in pairwise(launches))]
 
     return _program(of, [sync_step(of, body()) for _ in range(STEPS)])
 
 
-def _dependent(draws: Draws, ahead: Launch, launch: Launch) -> Launch:
+def _dependent(draws: Draws, ahead: Launch, launch: Launch, share: tuple[float, float]) -> Launch:
     """Half of the launches may start up to 3.5 us before the kernel ahead of them has ended."""
     if draws.between(0, 1) < 0.5:
         return launch
     trigger = max(draws.between(0.6, 0.95), 1.0 - LONGEST_OVERLAP_NS / ahead.kernel.work_ns)
-    return replace(launch, pdl=Pdl(trigger, round(draws.between(200, 1_200))))
+    overlap_ns = (1.0 - trigger) * ahead.kernel.work_ns
+    return replace(launch, pdl=Pdl(trigger, round(draws.between(*share) * overlap_ns)))
 
 
 def _piecewise(draws: Draws, seed: int) -> Program:
@@ -204,6 +215,7 @@ _BUILDERS: dict[str, Callable[[Draws, int], Program]] = {
     "streams_hidden": _streams_hidden,
     "rocm_streamed_graph": _rocm_streamed_graph,
     "pdl": _pdl,
+    "pdl_late_trigger": _pdl_late_trigger,
     "piecewise": _piecewise,
     "async_loop": _async_loop,
     "hybrid": _hybrid,

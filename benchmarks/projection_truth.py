@@ -1,0 +1,185 @@
+"""How good projections are: simulated programs whose true saving is known, kind by kind.
+
+    python benchmarks/projection_truth.py [--n 20] [--kinds linear_graph,tp2] [--estimate report|naive|ceiling]
+
+Method: a random program runs in the simulator of tests/gpu_simulator, its trace goes to the estimate, and the program
+runs again with every call of one kernel truly shortened by 10 to 60 % of its median. All savings are per step.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from gpu_simulator import KINDS, Run, deltas, planned, random_program, simulate, step_savings_ns, to_trace
+from trace_budget.schema.options import Change, Policy, Scope, Selection, TokenInput
+from trace_budget.schema.trace import Trace
+
+TARGET_PCT = 1.0
+
+
+class Estimate(NamedTuple):
+    """What a projection says, in ns per step; `verdict` is GO, MARGINAL, NO-GO, INVALID, or empty."""
+
+    low_ns: float
+    expected_ns: float
+    high_ns: float
+    naive_ns: float
+    verdict: str = ""
+
+
+EstimateFn = Callable[[Trace, str, float], Estimate]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question and its answer: shorten each call of `kernel` by `saving_us`, and the step takes `true_ns` less."""
+
+    kind: str
+    seed: int
+    trace: Trace
+    kernel: str
+    saving_us: float
+    true_ns: float
+    naive_ns: float
+    step_ns: float
+
+
+def cases(kinds: Iterable[str] = KINDS, n: int = 20, first_seed: int = 0) -> Iterator[Case]:
+    """`n` questions of each kind, the same on every machine."""
+    for kind in kinds:
+        for seed in range(first_seed, first_seed + n):
+            yield _case(kind, seed)
+
+
+def _case(kind: str, seed: int) -> Case:
+    plan = planned(random_program(kind, seed))
+    base, rng = simulate(plan), random.Random(f"{kind}/{seed}")
+    kernel, saving_ns, calls = _question(base, rng)
+    after = simulate(plan, deltas(plan, kernel, saving_ns))
+    true_ns = float(step_savings_ns(base, after).mean())
+    step_ns = float(np.diff(base.step_ends(), prepend=0)[plan.program.warm_up :].mean())
+    return Case(kind, seed, to_trace(base), kernel, saving_ns / 1_000, true_ns, calls * saving_ns, step_ns)
+
+
+def _question(base: Run, rng: random.Random) -> tuple[str, int, float]:
+    """A kernel, a saving per call in ns, and its calls per step on rank 0."""
+    works: dict[str, list[int]] = {}
+    for _, node in base.ops():
+        if node.kernel is not None and node.kernel.kind == "kernel":
+            works.setdefault(node.kernel.name, []).append(node.work_ns)
+    name = rng.choice(sorted(works))
+    saving_ns = max(1, round(rng.uniform(0.1, 0.6) * float(np.median(works[name]))))
+    return name, saving_ns, len(works[name]) / len(base.program.ranks[0])
+
+
+def score(estimate: EstimateFn, kinds: Sequence[str] = KINDS, n: int = 20, first_seed: int = 0) -> pl.DataFrame:
+    """One row a kind and one for all.
+
+    coverage: share of cases with low <= true <= high (to a nanosecond). missed_low, missed_high: which side failed.
+    width, mae_naive, mae_expected: means as a share of the naive saving. mae_pp: mean error of the expected saving in
+    percentage points of the step. false_go: verdicts GO although the true saving is below 1 % of the step.
+    """
+    rows = [_judged(case, estimate) for case in cases(kinds, n, first_seed)]
+    frame = pl.DataFrame(rows)
+    parts = [_summary(frame.filter(pl.col("kind") == kind), kind) for kind in kinds]
+    return pl.concat([*parts, _summary(frame, "all")])
+
+
+def _judged(case: Case, estimate: EstimateFn) -> dict[str, object]:
+    """One case: what was said against what is true."""
+    begun = time.perf_counter()
+    said = estimate(case.trace, case.kernel, case.saving_us)
+    spent_ms = 1e3 * (time.perf_counter() - begun)
+    slack = 1.0 + 1e-9 * case.naive_ns
+    true_pct = 100.0 * case.true_ns / case.step_ns
+    return {
+        "kind": case.kind,
+        "missed_low": case.true_ns < said.low_ns - slack,
+        "missed_high": case.true_ns > said.high_ns + slack,
+        "width": (said.high_ns - said.low_ns) / case.naive_ns,
+        "error_naive": abs(said.naive_ns - case.true_ns) / case.naive_ns,
+        "error": abs(said.expected_ns - case.true_ns) / case.naive_ns,
+        "error_pp": 100.0 * abs(said.expected_ns - case.true_ns) / case.step_ns,
+        "go": said.verdict == "GO",
+        "false_go": said.verdict == "GO" and true_pct < TARGET_PCT,
+        "missed_go": said.verdict == "NO-GO" and true_pct >= TARGET_PCT,
+        "ms": spent_ms,
+    }
+
+
+def _summary(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
+    missed = pl.col("missed_low") | pl.col("missed_high")
+    return frame.select(
+        pl.lit(kind).alias("kind"),
+        pl.len().alias("cases"),
+        (1.0 - missed.mean()).alias("coverage"),
+        pl.col("missed_low").sum(),
+        pl.col("missed_high").sum(),
+        pl.col("width").mean(),
+        pl.col("error_naive").mean().alias("mae_naive"),
+        pl.col("error").mean().alias("mae_expected"),
+        pl.col("error").max().alias("max_error"),
+        pl.col("error_pp").mean().alias("mae_pp"),
+        pl.col("go").sum(),
+        pl.col("false_go").sum(),
+        pl.col("missed_go").sum(),
+        pl.col("ms").mean().alias("ms_per_case"),
+    )
+
+
+def naive_estimate(trace: Trace, kernel: str, saving_us: float) -> Estimate:
+    """Saving times calls: what people compute by hand."""
+    calls = trace.gpu_ops.filter(pl.col("name").cast(pl.String) == kernel).height
+    naive_ns = 1_000.0 * saving_us * calls / max(1, trace.markers.height)
+    return Estimate(naive_ns, naive_ns, naive_ns, naive_ns)
+
+
+def ceiling_estimate(trace: Trace, kernel: str, saving_us: float) -> Estimate:
+    """Nothing to naive: the widest range that can be right."""
+    naive_ns = naive_estimate(trace, kernel, saving_us).naive_ns
+    return Estimate(0.0, naive_ns, naive_ns, naive_ns)
+
+
+def report_estimate(trace: Trace, kernel: str, saving_us: float) -> Estimate:
+    """What `trace-budget project` answers, read from its JSON document."""
+    from trace_budget import api  # noqa: PLC0415  (the other estimates must run without it)
+
+    change, policy = Change(saving_us=saving_us), Policy(target_pct=TARGET_PCT)
+    report = api.project_report(trace, Selection(kernel), change, Scope(), TokenInput(), policy)
+    saving = report.document["saving_us_per_step"]
+    if not isinstance(saving, dict):
+        raise TypeError("saving_us_per_step is not an object")
+    parts = [1_000.0 * float(saving[key]) for key in ("low", "expected", "high", "naive")]
+    return Estimate(parts[0], parts[1], parts[2], parts[3], str(report.document["verdict"]))
+
+
+ESTIMATES: dict[str, EstimateFn] = {"report": report_estimate, "naive": naive_estimate, "ceiling": ceiling_estimate}
+
+
+def main() -> None:
+    """Print the table of one estimate."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--n", type=int, default=20, help="programs of each kind")
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--estimate", choices=sorted(ESTIMATES), default="report")
+    parser.add_argument("--first-seed", type=int, default=0)
+    given = parser.parse_args()
+    table = score(ESTIMATES[given.estimate], given.kinds.split(","), given.n, given.first_seed)
+    with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200, float_precision=4):
+        print(table)
+
+
+if __name__ == "__main__":
+    main()
