@@ -220,24 +220,29 @@ def _merged(program: Program, threads: list[_Thread]) -> Plan:
         ops = tuple(i for i, node in enumerate(thread.nodes) if node.kernel)
         alone = tuple((i,) for i in ops if _is_collective(thread.nodes[i]))
         return Plan(program, tuple(thread.nodes), ops, alone, (tuple(thread.span),))
-    maps: list[list[int]] = [[-1] * len(thread.nodes) for thread in threads]
+    maps: list[list[int]] = [[] for _ in threads]
     order: list[tuple[int, int]] = []
     groups: dict[int, list[int]] = {}
-    at = [0] * len(threads)
-    while any(i < len(thread.nodes) for i, thread in zip(at, threads, strict=True)):
+    while any(len(done) < len(thread.nodes) for done, thread in zip(maps, threads, strict=True)):
         for rank, thread in enumerate(threads):
-            for local in range(at[rank], len(thread.nodes)):
-                maps[rank][local] = len(order)
-                order.append((rank, local))
-                at[rank] = local + 1
-                kernel = thread.nodes[local].kernel
-                if kernel is not None and kernel.collective is not None:
-                    groups.setdefault(kernel.collective, []).append(maps[rank][local])
-                    break
+            _advance(rank, thread.nodes, maps[rank], order, groups)
     nodes = tuple(_renumbered(threads[rank].nodes[local], maps[rank]) for rank, local in order)
     ops = tuple(i for m, t in zip(maps, threads, strict=True) for i, n in zip(m, t.nodes, strict=True) if n.kernel)
     span = tuple(tuple((m[a], m[b], m[c]) for a, b, c in t.span) for m, t in zip(maps, threads, strict=True))
     return Plan(program, nodes, ops, tuple(tuple(group) for group in groups.values()), span)
+
+
+def _advance(
+    rank: int, nodes: list[Node], numbers: list[int], order: list[tuple[int, int]], groups: dict[int, list[int]]
+) -> None:
+    """Append a rank's nodes to the merged order up to and with its next collective."""
+    for local in range(len(numbers), len(nodes)):
+        numbers.append(len(order))
+        order.append((rank, local))
+        kernel = nodes[local].kernel
+        if kernel is not None and kernel.collective is not None:
+            groups.setdefault(kernel.collective, []).append(numbers[local])
+            return
 
 
 def _is_collective(node: Node) -> bool:
