@@ -36,7 +36,8 @@ def dispatch_floor(trace: Trace) -> Floor:
     ordered = ops.sort("device", "stream", "op_id")
     gap = (ordered["start_ns"] - ordered["end_ns"].shift()).to_numpy()
     same = (
-        ordered["device"].eq_missing(ordered["device"].shift()) & ordered["stream"].eq_missing(ordered["stream"].shift())
+        ordered["device"].eq_missing(ordered["device"].shift())
+        & ordered["stream"].eq_missing(ordered["stream"].shift())
     ).to_numpy()
     gaps = np.asarray(gap[same & (np.arange(gap.size) > 0)], dtype=np.float64)
     near = gaps[(gaps >= 0) & (gaps < NEAR_ZERO_NS)]

@@ -16,7 +16,9 @@ def find_overlap(trace: Trace) -> Overlap:
     Exposed means: nothing else runs on the same device at that instant, on no stream (PDL neighbours on one stream
     included). Devices are swept apart: their clocks need not agree. Ops without usable times get 0.
     """
-    ops = trace.gpu_ops.select("op_id", "device", "stream", "kind", "start_ns", "end_ns").drop_nulls(["start_ns", "end_ns"])
+    ops = trace.gpu_ops.select("op_id", "device", "stream", "kind", "start_ns", "end_ns").drop_nulls(
+        ["start_ns", "end_ns"]
+    )
     solo = np.zeros(trace.gpu_ops.height, dtype=np.int64)
     if ops.is_empty():
         return Overlap(solo, _sums(ops, ["device"]), _sums(ops, ["device", "stream"]))
@@ -38,7 +40,9 @@ def _sums(ops: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
         (pl.col("end_ns") - pl.col("start_ns")).sum().alias("kernel_ns"),
         pl.col("solo_ns").sum().alias("exposed_ns"),
     )
-    number = ops.select(keys).join(sums.select(keys).with_row_index("group"), on=keys, how="left", nulls_equal=True, maintain_order="left")
+    number = ops.select(keys).join(
+        sums.select(keys).with_row_index("group"), on=keys, how="left", nulls_equal=True, maintain_order="left"
+    )
     busy = union_length_by_group(
         number["group"].to_numpy().astype(np.int64), ops["start_ns"].to_numpy(), ops["end_ns"].to_numpy(), sums.height
     )

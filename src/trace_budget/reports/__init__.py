@@ -1,1 +1,1 @@
-"""One file = how one answer becomes a Report."""
+"""One file = how the answer to one question becomes a Report."""

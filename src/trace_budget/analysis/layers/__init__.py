@@ -59,7 +59,11 @@ def _kernels(trace: Trace, steps: Steps) -> pl.DataFrame:
     frame = trace.gpu_ops.select("op_id", "kind", "name", "stream", "start_ns").with_columns(
         pl.Series("step_index", steps.op_step), pl.col("name").to_physical().cast(pl.Int64).alias("code")
     )
-    inside = frame.filter((pl.col("kind") == "kernel") & pl.col("start_ns").is_not_null() & pl.col("step_index").is_in(steps.used.tolist()))
+    inside = frame.filter(
+        (pl.col("kind") == "kernel")
+        & pl.col("start_ns").is_not_null()
+        & pl.col("step_index").is_in(steps.used.tolist())
+    )
     return inside.sort("step_index", "op_id")
 
 
@@ -93,7 +97,9 @@ def _from_modules(layer: Int32Array) -> Cut:
 def _fill(op_layer: Int32Array, op_position: Int32Array, rows: pl.DataFrame, lane: _Lane, cut: Cut) -> None:
     """Write the layers of one step into the per-op arrays (the arrays are this call's own)."""
     place = np.arange(lane.codes.size)
-    layer = np.where((place >= cut.starts[0]) & (place < cut.stop), np.searchsorted(cut.starts, place, side="right") - 1, -1)
+    layer = np.where(
+        (place >= cut.starts[0]) & (place < cut.stop), np.searchsorted(cut.starts, place, side="right") - 1, -1
+    )
     if cut.gaps is not None:
         layer = np.where(cut.gaps, -1, layer)
     op_layer[lane.ops] = layer
@@ -102,7 +108,9 @@ def _fill(op_layer: Int32Array, op_position: Int32Array, rows: pl.DataFrame, lan
     _side_streams(op_layer, op_position, rows, lane, layer)
 
 
-def _side_streams(op_layer: Int32Array, op_position: Int32Array, rows: pl.DataFrame, lane: _Lane, layer: Int64Array) -> None:
+def _side_streams(
+    op_layer: Int32Array, op_position: Int32Array, rows: pl.DataFrame, lane: _Lane, layer: Int64Array
+) -> None:
     """Kernels beside the main stream: by count where they run m times a layer, else by the layer running at their start."""
     beside = rows.filter(pl.col("stream").fill_null(-1) != lane.stream).select("op_id", "code", "start_ns")
     if beside.is_empty():
@@ -122,9 +130,7 @@ def _side_streams(op_layer: Int32Array, op_position: Int32Array, rows: pl.DataFr
 
 def _segments(cut: Cut, lane: _Lane) -> tuple[Segment, ...]:
     stream = None if lane.stream == -1 else lane.stream
-    return tuple(
-        Segment(stream, int(lane.ops[s.first]), s.period, s.repeats, s.layers) for s in cut.segments
-    )
+    return tuple(Segment(stream, int(lane.ops[s.first]), s.period, s.repeats, s.layers) for s in cut.segments)
 
 
 def _result(
@@ -138,15 +144,37 @@ def _result(
     counts = [cut.layers for cut in cuts if cut.layers]
     if not counts:
         text = "no repeated layers found: layers and positions are unknown (--layers N sets the count)"
-        return Layers(op_layer, op_position, wanted or 0, (), "user" if wanted else "none", "low", (Caveat("no_layers", text, 1, "warning"),))
+        return Layers(
+            op_layer,
+            op_position,
+            wanted or 0,
+            (),
+            "user" if wanted else "none",
+            "low",
+            (Caveat("no_layers", text, 1, "warning"),),
+        )
     values, votes = np.unique(counts, return_counts=True)
     layers = int(values[np.argmax(votes)])
     best = next(cut for cut in cuts if cut.layers == layers)
     caveats: list[Caveat] = []
     if values.size > 1:
-        caveats.append(Caveat("layers_vary", f"{int((np.array(counts) != layers).sum())} step(s) show another layer count than {layers}", int(values.size), "warning"))
+        caveats.append(
+            Caveat(
+                "layers_vary",
+                f"{int((np.array(counts) != layers).sum())} step(s) show another layer count than {layers}",
+                int(values.size),
+                "warning",
+            )
+        )
     if wanted is not None and layers != wanted:
-        caveats.append(Caveat("layers_overridden", f"the trace shows {layers} layers, {wanted} were asked for; hits are counted over {wanted}", 1, "warning"))
+        caveats.append(
+            Caveat(
+                "layers_overridden",
+                f"the trace shows {layers} layers, {wanted} were asked for; hits are counted over {wanted}",
+                1,
+                "warning",
+            )
+        )
         layers = wanted
     method = f"modules ({module})" if module else "user" if wanted is not None else best.method
     return Layers(op_layer, op_position, layers, segments, method, best.confidence, tuple(caveats))

@@ -53,9 +53,11 @@ def _instances(trace: Trace) -> pl.DataFrame | None:
         return None
     texts = rows["name"].cast(pl.String)
     parts = texts.str.extract_groups(r"^nn\.Module: (?<module>.+)_(?<instance>\d+)$").struct.unnest()
-    return rows.select("pid", "tid", "start_ns", "end_ns").with_columns(
-        parts["module"], parts["instance"].cast(pl.Int64)
-    ).drop_nulls("instance")
+    return (
+        rows.select("pid", "tid", "start_ns", "end_ns")
+        .with_columns(parts["module"], parts["instance"].cast(pl.Int64))
+        .drop_nulls("instance")
+    )
 
 
 def _ops_inside(trace: Trace, ranges: pl.DataFrame, ops: np.ndarray) -> np.ndarray:

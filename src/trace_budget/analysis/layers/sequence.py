@@ -56,7 +56,9 @@ def cut_sequence(codes: Int64Array, wanted: int | None = None) -> Cut:
     found = _main(codes, run) if run and run.period >= MAIN_PERIOD else None
     layers = found.starts.size if found else 0
     if found is None or (wanted is not None and layers != wanted):
-        return _by_counts(codes, wanted) or (_joined(codes, [found]) if found else Cut(NOTHING, 0, 0, (), "none", "low"))
+        return _by_counts(codes, wanted) or (
+            _joined(codes, [found]) if found else Cut(NOTHING, 0, 0, (), "none", "low")
+        )
     further = [
         more
         for low, high in ((0, int(found.starts[0])), (found.stop, codes.size))
@@ -127,4 +129,6 @@ def _by_counts(codes: Int64Array, wanted: int | None) -> Cut | None:
     usual_length = int(np.median(np.diff(starts)))
     stop = min(int(starts[-1]) + usual_length, codes.size)
     piece = Piece(int(starts[0]), usual_length, layers, layers)
-    return Cut(starts, stop, layers, (piece,), "counts" if wanted is None else "user", "low" if wanted is None else "medium")
+    return Cut(
+        starts, stop, layers, (piece,), "counts" if wanted is None else "user", "low" if wanted is None else "medium"
+    )

@@ -62,9 +62,13 @@ def _extend(unit: Int64Array, places: Int64Array) -> Block:
     """Grow the occurrences of one kernel to both sides as long as all of them agree and do not meet."""
     room = int(np.diff(np.append(places, places[0] + unit.size)).min())
     left = right = 0
-    while left + right + 1 < room and np.all(unit[(places + right + 1) % unit.size] == unit[(places[0] + right + 1) % unit.size]):
+    while left + right + 1 < room and np.all(
+        unit[(places + right + 1) % unit.size] == unit[(places[0] + right + 1) % unit.size]
+    ):
         right += 1
-    while left + right + 1 < room and np.all(unit[(places - left - 1) % unit.size] == unit[(places[0] - left - 1) % unit.size]):
+    while left + right + 1 < room and np.all(
+        unit[(places - left - 1) % unit.size] == unit[(places[0] - left - 1) % unit.size]
+    ):
         left += 1
     return Block(np.sort((places - left) % unit.size), left + right + 1)
 
@@ -118,7 +122,9 @@ def _cut(cuts: Int64Array, run: Run, usual: float) -> Int64Array:
     return kept
 
 
-def edge_layers(codes: Int64Array, starts: Int64Array, stop: int, bounds: tuple[int, int]) -> tuple[Int64Array, Int64Array]:
+def edge_layers(
+    codes: Int64Array, starts: Int64Array, stop: int, bounds: tuple[int, int]
+) -> tuple[Int64Array, Int64Array]:
     """Starts of odd layers right before and right after a run, inside bounds.
 
     A dense layer before MoE layers, or a last layer with other fusions, is not in the repetition but runs much of what

@@ -42,7 +42,9 @@ def _outside(trace: Trace, in_scope: np.ndarray, found: Found) -> tuple[Caveat, 
     if not count:
         return ()
     orphans = int((outside & trace.gpu_ops["launch_id"].is_null().to_numpy()).sum())
-    where = f"{orphans} of them launched before the recording began" if orphans else "launched outside the step annotations"
+    where = (
+        f"{orphans} of them launched before the recording began" if orphans else "launched outside the step annotations"
+    )
     share = 100.0 * count / max(int(in_scope.sum()), 1)
     text = f"{count} GPU ops ({share:.1f} %) belong to no step, {where}; they are in no figure per step"
     return (Caveat("ops_outside_steps", text, count, "warning" if share > 5 else "note"),)
@@ -61,7 +63,10 @@ def _device(trace: Trace, wanted: int | None) -> tuple[int | None, tuple[Caveat,
     if wanted is not None:
         if wanted not in devices:
             raise NotInTraceError(
-                "no such device", where=trace.path, expected=f"one of {sorted(d for d in devices if d is not None)}", found=str(wanted)
+                "no such device",
+                where=trace.path,
+                expected=f"one of {sorted(d for d in devices if d is not None)}",
+                found=str(wanted),
             )
         return wanted, ()
     if len(devices) < 2:

@@ -121,7 +121,9 @@ def _work_per_call(trace: Trace, in_scope: np.ndarray) -> tuple[Int64Array, Int6
     return ops, np.where(is_graph, ops, 0)
 
 
-def _ranges(group: pl.DataFrame, thread: pl.DataFrame, texts: dict[str, Parsed], per_call: tuple[Int64Array, Int64Array]) -> list[_Range]:
+def _ranges(
+    group: pl.DataFrame, thread: pl.DataFrame, texts: dict[str, Parsed], per_call: tuple[Int64Array, Int64Array]
+) -> list[_Range]:
     """The annotations of one thread with the calls that start inside each."""
     starts, ids = thread["start_ns"].to_numpy(), thread["launch_id"].to_numpy()
     ops, graph_ops = per_call
@@ -154,7 +156,11 @@ def _resolved(ranges: list[_Range]) -> list[_Range]:
     for item in ranges:
         inner = [r for r in _resolved(item.inside) if r.ops]
         # Replayed kernels decide where there are any: stray eager ones around the replay belong to nobody's step.
-        part, whole = (sum(r.graph_ops for r in inner), item.graph_ops) if item.graph_ops else (sum(r.ops for r in inner), item.ops)
+        part, whole = (
+            (sum(r.graph_ops for r in inner), item.graph_ops)
+            if item.graph_ops
+            else (sum(r.ops for r in inner), item.ops)
+        )
         covered = part >= COVERS * whole
         window = item.parsed.generic and sum(not r.parsed.generic for r in inner) > 1
         out += inner if inner and (covered or window) else [item]

@@ -33,7 +33,7 @@ def classify(trace: Trace, steps: pl.DataFrame, op_step: Int32Array) -> pl.DataF
 
 def _merged(ranked: pl.DataFrame, counts: pl.DataFrame) -> pl.DataFrame:
     """Give each signature a class: that of a more frequent signature it resembles, else a new one."""
-    width = int(counts["name"].max() or 0) + 1  # type: ignore[call-overload]
+    width = int(counts["name"].to_numpy().max()) + 1
     by_step = {key[0]: group for key, group in counts.group_by("step_index") if key[0] in set(ranked["first"])}
     heads: list[np.ndarray] = []
     classes: list[int] = []

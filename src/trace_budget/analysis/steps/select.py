@@ -64,7 +64,9 @@ def step_slice(text: str, count: int) -> range:
     try:
         numbers = [int(part) if part.strip() else None for part in parts]
     except ValueError as error:
-        raise UsageError("not a step range", where="--steps", expected="START:STOP or a number", found=repr(text)) from error
+        raise UsageError(
+            "not a step range", where="--steps", expected="START:STOP or a number", found=repr(text)
+        ) from error
     if len(numbers) == 1 and numbers[0] is not None:
         index = numbers[0] + count if numbers[0] < 0 else numbers[0]
         return range(count)[index : index + 1] if index >= 0 else range(0)
@@ -81,7 +83,11 @@ def _main_phase(steps: pl.DataFrame) -> str:
         return "other"
     if (rows["phase"] == "decode").any():
         return "decode"
-    return str(rows.group_by("phase").agg(pl.col("busy_ns").sum()).sort("busy_ns", "phase", descending=[True, False])["phase"][0])
+    return str(
+        rows.group_by("phase")
+        .agg(pl.col("busy_ns").sum())
+        .sort("busy_ns", "phase", descending=[True, False])["phase"][0]
+    )
 
 
 def _one_class(steps: pl.DataFrame) -> pl.DataFrame:
@@ -139,7 +145,9 @@ def _always_one(steps: pl.DataFrame, trace: Trace, scope: Scope, phase: str) -> 
 def _caveats(steps: pl.DataFrame) -> tuple[Caveat, ...]:
     used = steps.filter(pl.col("used"))
     out = [
-        Caveat(code, f"{rows.height} step(s) kept out of medians: {reason}", rows.height, severity, str(rows["name"][0]))
+        Caveat(
+            code, f"{rows.height} step(s) kept out of medians: {reason}", rows.height, severity, str(rows["name"][0])
+        )
         for code, reason, severity in (
             ("partial_steps", "partial", "note"),
             ("outlier_steps", "outlier", "note"),
@@ -148,11 +156,27 @@ def _caveats(steps: pl.DataFrame) -> tuple[Caveat, ...]:
         if not (rows := steps.filter(pl.col("why_out") == reason)).is_empty()
     ]
     if used.height == 1:
-        out.append(Caveat("single_step", "one step only: no spread, no confidence interval; token time is its GPU window", 1, "warning"))
+        out.append(
+            Caveat(
+                "single_step",
+                "one step only: no spread, no confidence interval; token time is its GPU window",
+                1,
+                "warning",
+            )
+        )
     if used["batch_size"].n_unique() > 1:
         sizes = sorted(set(used["batch_size"].drop_nulls().to_list()))
-        out.append(Caveat("several_batch_sizes", f"steps of {len(sizes)} batch sizes ({sizes[0]} to {sizes[-1]}) are averaged; --steps picks a range", len(sizes), "warning"))
+        out.append(
+            Caveat(
+                "several_batch_sizes",
+                f"steps of {len(sizes)} batch sizes ({sizes[0]} to {sizes[-1]}) are averaged; --steps picks a range",
+                len(sizes),
+                "warning",
+            )
+        )
     if used["kernels"].n_unique() > 1:
-        low, high = used["kernels"].min(), used["kernels"].max()
-        out.append(Caveat("kernels_per_step_vary", f"the steps run {low} to {high} kernels", used.height, "note"))
+        counts = sorted(used["kernels"].to_list())
+        out.append(
+            Caveat("kernels_per_step_vary", f"the steps run {counts[0]} to {counts[-1]} kernels", used.height, "note")
+        )
     return tuple(out)

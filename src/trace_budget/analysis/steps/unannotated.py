@@ -36,13 +36,15 @@ def by_graph_launches(trace: Trace, in_scope: np.ndarray) -> Found | None:
     if period is None:
         return None
     threads = trace.calls["tid"].fill_null(-1).to_numpy()[graphs]
-    first = graphs[:: period]
+    first = graphs[::period]
     starts = trace.calls["start_ns"].to_numpy()
     step_of_call = np.searchsorted(starts[first], starts, side="right") - 1
     op_step = np.full(launch.size, -1, dtype=np.int32)
     op_step[owned] = step_of_call[launch[owned]]
     confidence = "high" if np.unique(threads).size == 1 else "medium"
-    return _found(first.size, op_step, f"graph launches ({period} a step)" if period > 1 else "graph launches", confidence)
+    return _found(
+        first.size, op_step, f"graph launches ({period} a step)" if period > 1 else "graph launches", confidence
+    )
 
 
 def _period_of(values: Int64Array) -> int | None:
@@ -72,7 +74,7 @@ def by_delimiter(trace: Trace, in_scope: np.ndarray) -> Found | None:
     step = np.where(np.arange(order.size) < first[-1] + period, step, -1)
     op_step = np.full(trace.gpu_ops.height, -1, dtype=np.int32)
     op_step[order] = step
-    text = trace.gpu_ops["name"].cat.get_categories()[int(name)]
+    text = str(trace.gpu_ops["name"][int(order[marks[0]])])
     return _found(first.size, op_step, f"once-per-step kernel {text}", "medium")
 
 
@@ -84,7 +86,9 @@ def _outer_distance(codes: Int64Array) -> tuple[int, int] | None:
     usual = frame.group_by("name").agg(
         pl.len().alias("gaps"),
         pl.col("distance").mode().max().alias("usual"),
-        ((pl.col("distance") - pl.col("distance").mode().max()).abs() <= 0.02 * pl.col("distance").mode().max()).mean().alias("regular"),
+        ((pl.col("distance") - pl.col("distance").mode().max()).abs() <= 0.02 * pl.col("distance").mode().max())
+        .mean()
+        .alias("regular"),
     )
     fit = usual.filter(
         (pl.col("regular") >= REGULAR)

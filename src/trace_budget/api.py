@@ -1,0 +1,173 @@
+"""The whole way from a file to a Report: the only place where the rooms meet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trace_budget import readers
+from trace_budget.analysis.health import health
+from trace_budget.analysis.layers import find_layers
+from trace_budget.analysis.overlap import find_overlap
+from trace_budget.analysis.steps import find_steps
+from trace_budget.contracts import ReadOptions
+from trace_budget.errors import InputError, NotInTraceError
+from trace_budget.projection.estimate import estimate
+from trace_budget.projection.project import Found, Projection
+from trace_budget.projection.project import project as project_candidate
+from trace_budget.projection.threshold import threshold
+from trace_budget.readers.detect import detect
+from trace_budget.reports import check as check_room
+from trace_budget.reports import inverse, reference, structure
+from trace_budget.reports import project as project_room
+from trace_budget.schema.options import Change, Policy, Range, Scope, Selection, TokenInput
+from trace_budget.schema.report import Report
+from trace_budget.schema.trace import Trace
+from trace_budget.units import ns_from_ms, us_from_ns
+
+EVERYTHING = Scope()
+
+
+def open_trace(
+    path: Path | str,
+    format: str | None = None,  # noqa: A002  (the word users know)
+    rank: int | None = None,
+    trace_processor: str | None = None,
+) -> Trace:
+    """Read one trace of any known format, recognised by content.
+
+    Raises InputError for what cannot be read, is of no known format or of several.
+    """
+    place = Path(path)
+    reader = detect(place, format)
+    return reader.read(place, ReadOptions(rank, trace_processor))
+
+
+def analyse(trace: Trace, scope: Scope = EVERYTHING) -> Found:
+    """Steps, layers and overlap of a trace.
+
+    Raises InputError when it holds no device work, NotInTraceError when it lacks the steps, phase or device asked for.
+    """
+    _with_timeline(trace)
+    steps = find_steps(trace, scope)
+    return Found(trace, steps, find_layers(trace, steps, scope), find_overlap(trace))
+
+
+def _with_timeline(trace: Trace) -> None:
+    if trace.aggregates is not None:
+        raise NotInTraceError(
+            "sums per kernel hold no timeline", where=trace.path, expected="a trace with timestamps", found=trace.format,
+            advice="`trace-budget kernels` shows what they tell.",
+        )  # fmt: skip
+    if trace.gpu_ops.is_empty():
+        raise InputError(
+            "no GPU kernels in this trace", where=trace.path, expected="kernels, copies or memsets", found=f"{trace.events or 0} events, none on a device",
+            advice="Is this a CPU-only rank, the frontend process, or a recording without GPU activities?",
+        )  # fmt: skip
+
+
+def project(
+    trace: Trace,
+    selection: Selection,
+    change: Change,
+    scope: Scope = EVERYTHING,
+    token: TokenInput | None = None,
+    policy: Policy | None = None,
+) -> Projection:
+    """Project one replacement on a trace."""
+    return project_candidate(analyse(trace, scope), selection, change, token or TokenInput(), policy or Policy())
+
+
+def kernels_report(trace: Trace, scope: Scope = EVERYTHING) -> Report:
+    """Which kernels run, how often, in which layers, how long and how exposed."""
+    return (
+        structure.aggregates_report(trace)
+        if trace.aggregates is not None
+        else structure.kernels_report(analyse(trace, scope))
+    )
+
+
+def steps_report(trace: Trace, scope: Scope = EVERYTHING) -> Report:
+    """The steps of a trace and which of them count."""
+    return structure.steps_report(analyse(trace, scope))
+
+
+def layers_report(trace: Trace, scope: Scope = EVERYTHING, kernel: str | None = None) -> Report:
+    """The layers of a step and who hits which."""
+    return structure.layers_report(analyse(trace, scope), kernel)
+
+
+def overlap_report(trace: Trace, scope: Scope = EVERYTHING) -> Report:
+    """Busy, idle, hidden and exposed time."""
+    return structure.overlap_report(analyse(trace, scope))
+
+
+def check_report(traces: list[Trace], token_ms: float | None = None) -> Report:
+    """Whether traces can be trusted; several are taken as ranks of one job."""
+    token_ns = ns_from_ms(token_ms) if token_ms is not None else None
+    return check_room.check_report([_checked(t, token_ns) for t in traces], check_room.across_ranks(traces))
+
+
+def _checked(trace: Trace, token_ns: float | None) -> check_room.Checked:
+    if trace.aggregates is not None or trace.gpu_ops.is_empty():
+        return check_room.Checked(trace, None, trace.caveats)
+    try:
+        found = analyse(trace)
+    except NotInTraceError as error:
+        return check_room.Checked(trace, None, (*trace.caveats, check_room.unusable(error.line())))
+    findings = (*trace.caveats, *found.steps.caveats, *found.layers.caveats, *health(trace, found.steps, token_ns))
+    return check_room.Checked(trace, found, findings)
+
+
+def project_report(
+    trace: Trace,
+    selection: Selection,
+    change: Change,
+    scope: Scope = EVERYTHING,
+    token: TokenInput | None = None,
+    policy: Policy | None = None,
+) -> Report:
+    """What one replacement does end to end."""
+    found = analyse(trace, scope)
+    return project_room.project_report(
+        found, project_candidate(found, selection, change, token or TokenInput(), policy or Policy())
+    )
+
+
+def threshold_report(
+    trace: Trace,
+    scope: Scope = EVERYTHING,
+    token: TokenInput | None = None,
+    policy: Policy | None = None,
+    limit: int | None = None,
+) -> Report:
+    """What each kernel would have to save per call."""
+    found, wanted = analyse(trace, scope), policy or Policy()
+    rows, time = threshold(found, token or TokenInput(), wanted)
+    return inverse.threshold_report(found, rows, time, wanted, limit)
+
+
+def estimate_report(
+    saving_us: float,
+    calls: float | None,
+    layers: float | None,
+    calls_per_layer: float | None,
+    token_ms: float,
+    hit_rate: Range | None = None,
+    target_pct: float = 1.0,
+    tokens_per_step: float = 1.0,
+) -> Report:
+    """The arithmetic alone; `calls` per step, or `layers` x `calls_per_layer`."""
+    count = calls if calls is not None else (layers or 0) * (calls_per_layer if calls_per_layer is not None else 1)
+    hit, token_us = hit_rate or Range(1.0, 1.0), us_from_ns(ns_from_ms(token_ms))
+    result = estimate(saving_us, count, token_us, hit, target_pct, tokens_per_step)
+    return inverse.estimate_report(result, saving_us, token_us, hit, target_pct, tokens_per_step)
+
+
+def formats_report() -> Report:
+    """What can be read."""
+    return reference.formats_report([readers.load(name) for name in readers.NAMES])
+
+
+def schema_report() -> Report:
+    """What the tables hold."""
+    return reference.schema_report()

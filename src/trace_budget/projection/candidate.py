@@ -1,0 +1,160 @@
+"""From what the user knows about the new kernel to a saving for each matched call, as a range."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from trace_budget.errors import UsageError
+from trace_budget.schema.options import Change
+from trace_budget.schema.trace import Caveat
+from trace_budget.units import ns_from_us, us_of_bytes
+
+KAPPA_FINE = 0.15
+KAPPA_LIMIT = 0.5
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """Saving of each matched call in ns, costs taken off, and what was known about it.
+
+    `low`, `expected`, `high`: one value per call. `kappa`: in-trace median / standalone time of the old kernel.
+    `invalid`: why this candidate must not be projected; empty when it may. `bound_only`: an upper bound, no estimate.
+    """
+
+    low: FloatArray
+    expected: FloatArray
+    high: FloatArray
+    source: str
+    kappa: float | None
+    invalid: str
+    caveats: tuple[Caveat, ...]
+    bound_only: bool = False
+    clipped: int = 0
+
+
+def saving_of(change: Change, durations_ns: FloatArray, effective_ns: FloatArray, floor_ns: int | None) -> Saving:
+    """The saving of each call, given its duration and the part of it that delays what follows (effective).
+
+    UsageError unless exactly one way to state the saving is given.
+    """
+    median = float(np.median(durations_ns))
+    kappa = median / ns_from_us(change.baseline_us) if change.baseline_us else None
+    low, expected, high = _gross(change, durations_ns, effective_ns, median, kappa)
+    gross = np.median(high)
+    caveats = [*_kappa_caveats(kappa, change), *_floor_caveats(median, float(np.median(expected)), floor_ns, change)]
+    invalid = _invalid(change, median, float(gross), kappa)
+    cost = _cost_ns(change)
+    clipped = int(np.count_nonzero(high > effective_ns))
+    if clipped and not change.free:
+        caveats.append(
+            Caveat(
+                "saving_clipped",
+                f"{clipped} matched calls are shorter than the saving; theirs is cut to their own time",
+                clipped,
+                "note",
+            )
+        )
+    return Saving(
+        np.minimum(low, effective_ns) - cost,
+        np.minimum(expected, effective_ns) - cost,
+        np.minimum(high, effective_ns) - cost,
+        "trace" if change.free else "user",
+        kappa,
+        invalid,
+        tuple(caveats),
+        change.proxy_us is not None or change.free,
+        clipped,
+    )
+
+
+def _gross(
+    change: Change, durations: FloatArray, effective: FloatArray, median: float, kappa: float | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Saving per call before costs: (low, expected, high)."""
+    ones = np.ones_like(durations)
+    if change.free:
+        return np.zeros_like(durations), effective, effective
+    if change.saving_us is not None:
+        stated = ns_from_us(change.saving_us)
+        scaled = stated * kappa if kappa else stated
+        return min(stated, scaled) * ones, stated * ones, max(stated, scaled) * ones
+    if change.speedup is not None:
+        gain = 1.0 - 1.0 / change.speedup
+        here = durations * gain
+        there = ns_from_us(change.baseline_us) * gain * ones if change.baseline_us else here
+        return np.minimum(here, there), here, np.maximum(here, there)
+    if change.new_us is not None:
+        new = ns_from_us(change.new_us)
+        plain = durations - new
+        if kappa is None or change.baseline_us is None:
+            return plain, plain, plain
+        scaled_new = durations - kappa * new
+        stated_gain = (ns_from_us(change.baseline_us) - new) * ones
+        return np.minimum(scaled_new, stated_gain), (scaled_new + stated_gain) / 2, np.maximum(scaled_new, stated_gain)
+    if change.proxy_us is not None:
+        old = ns_from_us(change.baseline_us) if change.baseline_us else median
+        bound = max(old - ns_from_us(change.proxy_us), 0.0)
+        return np.zeros_like(durations), bound * ones, bound * ones
+    raise UsageError(
+        "no saving given", where="project", expected="one of --saving-us, --new-us, --speedup, --free, --proxy-us"
+    )
+
+
+def _cost_ns(change: Change) -> float:
+    """What integration adds to every call: launch or conversion overhead, and extra memory traffic."""
+    cost = ns_from_us(change.overhead_us or 0.0)
+    if change.extra_bytes:
+        if not change.bandwidth_gbps:
+            raise UsageError(
+                "extra bytes need a bandwidth",
+                where="--extra-bytes",
+                expected="--bandwidth-gbps with an achieved figure",
+            )
+        cost += ns_from_us(us_of_bytes(change.extra_bytes, change.bandwidth_gbps))
+    return cost
+
+
+def _invalid(change: Change, median: float, gross: float, kappa: float | None) -> str:
+    if kappa is not None and abs(kappa - 1.0) > KAPPA_LIMIT and not change.force:
+        return (
+            f"baseline mismatch: the kernel takes {median / 1000:.3f} us in the trace, the baseline {change.baseline_us:.3f} us "
+            f"(ratio {kappa:.3f}, allowed 0.5 to 1.5): another shape, layout or kernel was benchmarked; --force overrides"
+        )
+    if change.saving_us is not None and gross > median and not change.clip:
+        return (
+            f"the saving of {gross / 1000:.3f} us exceeds the kernel's own {median / 1000:.3f} us (median in the trace): "
+            "another kernel or layout was benchmarked; --clip cuts it to the kernel"
+        )
+    return ""
+
+
+def _kappa_caveats(kappa: float | None, change: Change) -> list[Caveat]:
+    if kappa is None:
+        if change.speedup is not None:
+            return [
+                Caveat(
+                    "ratio_only",
+                    "a ratio without the old kernel's standalone time cannot be checked against the trace (--baseline-us)",
+                    1,
+                    "warning",
+                )
+            ]
+        return []
+    if abs(kappa - 1.0) <= KAPPA_FINE:
+        return []
+    text = f"in the trace the kernel takes {kappa:.2f} times its standalone baseline: warm against cold caches, another shape, clocks or profiler; the saving is a range"
+    return [Caveat("baseline_differs", text, 1, "warning")]
+
+
+def _floor_caveats(median: float, saving: float, floor_ns: int | None, change: Change) -> list[Caveat]:
+    if floor_ns is None or change.free or median - saving >= floor_ns:
+        return []
+    text = (
+        f"the new kernel would take {max(median - saving, 0) / 1000:.2f} us, below the shortest kernels of this trace "
+        f"({floor_ns / 1000:.2f} us, the dispatch floor): only removing the launch can save that"
+    )
+    return [Caveat("below_dispatch_floor", text, 1, "warning")]

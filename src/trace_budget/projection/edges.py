@@ -1,0 +1,153 @@
+"""The expected dependencies of each op, with the slack each had: what a calibrated replay moves along.
+
+Slack is measured so that every op keeps at least one cause with slack 0: without a change the replay is the trace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trace_budget.projection.timeline import Timeline
+from trace_budget.schema.findings import Int64Array
+
+HOST_TIGHT_NS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Per op: `causes` as (op, slack_ns) pairs, and the slack behind its own launch (`host_slack_ns`; -1: unknown).
+
+    `anchored` ops have neither: they start when they did, whatever happens before.
+    """
+
+    causes: tuple[tuple[tuple[int, int], ...], ...]
+    host_slack_ns: Int64Array
+    anchored: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class _Replays:
+    """Starts and ends of every node over all replays of one graph: (replays, nodes), for refuting and measuring pairs."""
+
+    start: Int64Array
+    end: Int64Array
+
+    def lag(self, before: int, after: int) -> int | None:
+        """Smallest distance from the end of one node to the start of another; None when any replay refutes the order."""
+        gaps = self.start[:, after] - self.end[:, before]
+        return int(gaps.min()) if gaps.min() >= 0 else None
+
+
+def expected_edges(line: Timeline) -> Edges:
+    """Infer the causes of every op: known ones (FIFO, recorded waits), else those whose end touches its start.
+
+    In replays a pair that is out of order in any replay is no dependency, and one that touches in some replay is one in
+    all. An op that nothing follows closely is taken to be joined by the next op that may depend on it.
+    """
+    order = np.argsort(line.end_ns, kind="stable")
+    ends = line.end_ns[order]
+    latest = np.searchsorted(ends, line.start_ns, side="right")
+    earliest = np.searchsorted(ends, line.start_ns - line.gap_max_ns, side="left")
+    host_slack = np.where(line.launch >= 0, np.maximum(line.start_ns - line.release_ns - line.latency_ns[1], 0), -1)
+    causes: list[list[tuple[int, int]]] = []
+    for op in range(line.size):
+        near = [int(p) for p in order[earliest[op] : latest[op]] if p != op]
+        causes.append(_causes(line, op, near, int(host_slack[op])))
+    _repeat_over_replays(line, causes)
+    _join_loose_ends(line, causes)
+    return _calibrated(line, causes, host_slack)
+
+
+def _causes(line: Timeline, op: int, near: list[int], host_slack: int) -> list[tuple[int, int]]:
+    """Causes of one op from what is known and from ends that touch its start."""
+    known = [line.fifo[op], *line.waits_on[op]] if line.replay[op] < 0 else []
+    start = int(line.start_ns[op])
+    out = [(int(p), _slack(line, start - int(line.end_ns[p]))) for p in known if p >= 0]
+    if line.edges_known[op] or any(slack == 0 for _, slack in out):
+        return out
+    if line.replay[op] < 0 and 0 <= host_slack <= HOST_TIGHT_NS:
+        return out
+    if near:
+        last = max(int(line.end_ns[p]) for p in near)
+        out += [(p, last - int(line.end_ns[p])) for p in near if p not in {q for q, _ in out}]
+    return out
+
+
+def _slack(line: Timeline, gap: int) -> int:
+    """Slack behind a gap: none while the gap is one of back-to-back ops."""
+    return 0 if gap <= line.gap_max_ns else gap - line.gap_ns
+
+
+def _repeat_over_replays(line: Timeline, causes: list[list[tuple[int, int]]]) -> None:
+    """Carry dependencies seen in one replay to all replays of the same graph, and drop refuted ones."""
+    for members in _same_graphs(line):
+        grid = np.stack(members)
+        table = _Replays(line.start_ns[grid], line.end_ns[grid])
+        column = {int(op): place for row in members for place, op in enumerate(row)}
+        pairs = {
+            (column[p], column[op])
+            for op in column
+            for p, slack in causes[op]
+            if slack == 0 and p in column and line.replay[p] == line.replay[op]
+        }
+        lags = {pair: lag for pair in pairs if (lag := table.lag(*pair)) is not None}
+        inner: dict[int, list[tuple[int, int]]] = {}
+        for (before, after), lag in lags.items():
+            inner.setdefault(after, []).append((before, lag))
+        for row in members:
+            for place, op in enumerate(row):
+                outside = [
+                    (p, slack) for p, slack in causes[op] if p not in column or line.replay[p] != line.replay[op]
+                ]
+                inside = [
+                    (int(row[before]), max(int(line.start_ns[op] - line.end_ns[row[before]]) - lag, 0))
+                    for before, lag in inner.get(place, [])
+                ]
+                causes[op] = outside + inside
+
+
+def _same_graphs(line: Timeline) -> list[list[Int64Array]]:
+    """Replays of one graph, each as its ops in the order of their identity; only graphs replayed more than once."""
+    graphs: dict[bytes, list[Int64Array]] = {}
+    for index in range(int(line.replay.max()) + 1 if line.size else 0):
+        ops = np.flatnonzero(line.replay == index)
+        ordered = ops[np.argsort(line.node[ops], kind="stable")]
+        graphs.setdefault(line.node[ordered].tobytes(), []).append(ordered)
+    return [members for members in graphs.values() if len(members) > 1]
+
+
+def _join_loose_ends(line: Timeline, causes: list[list[tuple[int, int]]]) -> None:
+    """Give ops that cause nothing a successor: the next op of their replay, or of another stream, that starts after them."""
+    followed = np.zeros(line.size, dtype=bool)
+    for pairs in causes:
+        followed[[p for p, _ in pairs]] = True
+    loose = np.flatnonzero(~followed)
+    overlapping = _runs_beside(line)
+    for op in loose[overlapping[loose]]:
+        low = int(np.searchsorted(line.start_ns, line.end_ns[op], side="left"))
+        for later in range(low, min(low + 64, line.size)):
+            same = line.replay[later] == line.replay[op] if line.replay[op] >= 0 else line.lane[later] != line.lane[op]
+            if same and not line.edges_known[later]:
+                causes[later].append((int(op), max(int(line.start_ns[later] - line.end_ns[op]) - line.gap_ns, 0)))
+                break
+
+
+def _runs_beside(line: Timeline) -> np.ndarray:
+    """Ops that share some time with another one: only those can be joined later than by their neighbour."""
+    reach = np.maximum.accumulate(line.end_ns)
+    shared = np.zeros(line.size, dtype=bool)
+    shared[1:] = line.start_ns[1:] < reach[:-1]
+    shared[:-1] |= line.start_ns[1:] < line.end_ns[:-1]
+    # The long op under which short ones run shares time with all of them.
+    covering = np.searchsorted(line.start_ns, line.end_ns, side="left") - 1 > np.arange(line.size)
+    return shared | covering
+
+
+def _calibrated(line: Timeline, causes: list[list[tuple[int, int]]], host_slack: Int64Array) -> Edges:
+    """Make sure each op has a cause without slack: its launch where nothing on the device touches it, else none at all."""
+    tight = np.array([any(slack == 0 for _, slack in pairs) for pairs in causes], dtype=bool)
+    launched = line.launch >= 0
+    slack = np.where(~tight & launched, 0, host_slack)
+    return Edges(tuple(tuple(pairs) for pairs in causes), slack, ~tight & ~launched)

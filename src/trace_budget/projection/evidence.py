@@ -1,0 +1,123 @@
+"""The six questions behind a projection, each answered with a grade: A measured here … D unknown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trace_budget.projection.bounds import Bounds
+from trace_budget.projection.candidate import KAPPA_FINE, Saving
+from trace_budget.projection.match import Match
+from trace_budget.schema.findings import Layers, Steps
+from trace_budget.schema.options import Change
+
+QUESTIONS = {
+    "Q1": "us saved per call",
+    "Q2": "calls per token",
+    "Q3": "layers hit",
+    "Q4": "do all requests hit",
+    "Q5": "overlap with other work",
+    "Q6": "integration conversions",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Grade A measured in this trace, B measured by the user with a control, C stated by the user, D unknown (assumed)."""
+
+    grade: str
+    source: str
+    text: str
+
+
+def evidence(
+    change: Change, saving: Saving, found: Match, steps: Steps, layers: Layers, limits: Bounds
+) -> dict[str, Answer]:
+    """Answers to Q1 … Q6 in order."""
+    return {
+        "Q1": _saved(change, saving),
+        "Q2": _calls(change, found, steps),
+        "Q3": _layers(found, layers),
+        "Q4": _requests(change, found),
+        "Q5": _overlap(limits),
+        "Q6": _integration(change),
+    }
+
+
+def _saved(change: Change, saving: Saving) -> Answer:
+    if change.free:
+        return Answer("A", "trace", "the kernel's own time in the trace: nothing can save more")
+    if saving.kappa is not None and abs(saving.kappa - 1.0) <= KAPPA_FINE:
+        return Answer(
+            "B", "user", f"measured standalone; the old kernel agrees with the trace (ratio {saving.kappa:.2f})"
+        )
+    if saving.kappa is not None:
+        return Answer(
+            "C",
+            "user",
+            f"measured standalone, but the old kernel takes {saving.kappa:.2f} times its baseline in the trace",
+        )
+    return Answer(
+        "C", "user", "stated; give the old kernel's standalone time (--baseline-us) to check it against the trace"
+    )
+
+
+def _calls(change: Change, found: Match, steps: Steps) -> Answer:
+    text = f"{found.calls_per_step:g} calls per step counted over {found.steps} step(s), steps by {steps.method}"
+    if change.calls is not None and abs(change.calls - found.calls_per_step) > 1e-9:
+        return Answer("D", "trace", f"{text}; {change.calls:g} were expected")
+    grade = {"high": "A", "medium": "B"}.get(steps.confidence, "C")
+    return Answer(grade, "trace", text)
+
+
+def _layers(found: Match, layers: Layers) -> Answer:
+    if found.layers_hit is None:
+        return Answer("D", "assumed", "no layers were found in the trace")
+    grade = {"high": "A", "medium": "B"}.get(layers.confidence, "C")
+    source = "user" if layers.method == "user" else "trace"
+    return Answer(grade, source, f"{found.layers_hit} of {layers.layers} layers, by {layers.method}")
+
+
+def _requests(change: Change, found: Match) -> Answer:
+    if change.hit_rate is not None:
+        low, high = change.hit_rate.low, change.hit_rate.high
+        return Answer("C", "user", f"stated hit rate {low:g}" + (f" to {high:g}" if high != low else ""))
+    if found.constant:
+        return Answer(
+            "C",
+            "trace",
+            f"the old kernel runs equally often in each of {found.steps} step(s); that every request takes the new one is assumed (--hit-rate)",
+        )
+    return Answer(
+        "D",
+        "assumed",
+        f"the kernel runs in {found.steps_hit} of {found.steps} steps, not equally often: state --hit-rate",
+    )
+
+
+def _overlap(limits: Bounds) -> Answer:
+    if not limits.host_visible:
+        return Answer("D", "trace", "kernels only: nothing shows what the host or other streams wait for")
+    if limits.contended:
+        return Answer("C", "trace", "the kernel shares the device with other work; contention is not in a trace")
+    if limits.high - limits.low <= 0.02 * max(abs(limits.naive), 1.0):
+        return Answer("A", "trace", "launches, streams and gaps leave no room: the interval is closed")
+    return Answer("B", "trace", "bounded by launches and gaps; dependencies inside replays are not recorded")
+
+
+def _integration(change: Change) -> Answer:
+    told = [
+        label
+        for label, value in (
+            ("overhead per call", change.overhead_us),
+            ("extra bytes", change.extra_bytes),
+            ("time per step", change.per_step_us),
+        )
+        if value is not None
+    ]
+    if told:
+        return Answer("C", "user", "stated: " + ", ".join(told))
+    return Answer(
+        "D",
+        "assumed",
+        "format conversions, allocation and dispatch are assumed free (--overhead-us, --extra-bytes, --per-step-us)",
+    )

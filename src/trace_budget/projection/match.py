@@ -1,0 +1,146 @@
+"""Which calls of the trace a replacement would take, and what they look like today."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from trace_budget.errors import NotInTraceError, UsageError
+from trace_budget.projection.names import closest, matching
+from trace_budget.schema.findings import Layers, Steps
+from trace_budget.schema.options import Selection
+
+MOST_LISTED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The matched calls of the used steps.
+
+    `ops`: op_id, step_index, layer_index, position, start_ns, end_ns, dur_ns (null when unknown), solo_ns.
+    """
+
+    kernel: str
+    names: tuple[str, ...]
+    ops: pl.DataFrame
+    steps: int
+    layers: int
+
+    @property
+    def calls_per_step(self) -> float:
+        """Mean calls per used step."""
+        return self.ops.height / self.steps
+
+    @property
+    def layers_hit(self) -> int | None:
+        """Layers that run at least one matched call, the median over the steps that run any; None without layers."""
+        if not self.layers:
+            return None
+        per_step = (
+            self.ops.filter(pl.col("layer_index") >= 0).group_by("step_index").agg(pl.col("layer_index").n_unique())
+        )
+        return round(_median(per_step["layer_index"])) if per_step.height else 0
+
+    @property
+    def steps_hit(self) -> int:
+        """Used steps that run at least one matched call."""
+        return self.ops["step_index"].n_unique()
+
+    @property
+    def constant(self) -> bool:
+        """Whether every used step runs the same number of matched calls."""
+        per_step = self.ops.group_by("step_index").len()
+        return self.steps_hit == self.steps and per_step["len"].n_unique() == 1
+
+
+def _median(values: pl.Series) -> float:
+    median = values.median()
+    return float(median) if isinstance(median, (int, float)) else float("nan")
+
+
+def match(ops: pl.DataFrame, selection: Selection, steps: Steps, layers: Layers, path: str) -> Match:
+    """The calls a selection means, out of the ops of the used steps (analysis.kernels.op_table).
+
+    Raises NotInTraceError when nothing matches (with the closest names) or several kernels do (unless `all_matches`).
+    """
+    kernels = ops.filter(pl.col("kind") == "kernel") if (ops["kind"] == "kernel").any() else ops
+    names = kernels["name"].unique(maintain_order=True).cast(pl.String).to_list()
+    found = matching(selection.kernel, names)
+    if not found:
+        raise _nothing(selection.kernel, names, path)
+    if len(found) > 1 and not selection.all_matches:
+        raise _several(selection.kernel, found, kernels, len(steps.used), path)
+    chosen = _narrowed(kernels.filter(pl.col("name").cast(pl.String).is_in(found)), selection, path)
+    label = found[0] if len(found) == 1 else f"{len(found)} kernels matching {selection.kernel}"
+    columns = ("op_id", "step_index", "layer_index", "position", "start_ns", "end_ns", "dur_ns", "solo_ns")
+    return Match(label, tuple(found), chosen.select(columns).sort("op_id"), len(steps.used), layers.layers)
+
+
+def _nothing(pattern: str, names: list[str], path: str) -> NotInTraceError:
+    near = closest(pattern, names)
+    advice = "Closest: " + "; ".join(_short(name) for name in near) if near else "trace-budget kernels lists the names."
+    return NotInTraceError(
+        "no kernel of the counted steps matches",
+        where=path,
+        expected=f"--kernel {pattern!r}",
+        found=f"{len(names)} other kernels",
+        advice=advice,
+    )
+
+
+def _several(pattern: str, found: list[str], kernels: pl.DataFrame, steps: int, path: str) -> NotInTraceError:
+    listed = []
+    for name in found[:MOST_LISTED]:
+        rows = kernels.filter(pl.col("name").cast(pl.String) == name)
+        micros = (rows["dur_ns"].sum() or 0) / steps / 1000
+        listed.append(f"{_short(name)} ({rows.height / steps:g} calls, {micros:,.1f} us a step)")
+    more = f"; and {len(found) - MOST_LISTED} more" if len(found) > MOST_LISTED else ""
+    return NotInTraceError(
+        "one pattern matches several kernels",
+        where=path,
+        expected=f"one kernel for {pattern!r}",
+        found=f"{len(found)}: " + "; ".join(listed) + more,
+        advice="Write more of the name, or --all-matches to replace them all.",
+    )
+
+
+def _short(name: str, width: int = 90) -> str:
+    half = (width - 1) // 2
+    return name if len(name) <= width else f"{name[:half]}…{name[-half:]}"
+
+
+def _narrowed(rows: pl.DataFrame, selection: Selection, path: str) -> pl.DataFrame:
+    """Apply --position, --grid, --stream; raise naming the option that leaves nothing."""
+    for option, wanted, column in (
+        ("--position", selection.position, "position"),
+        ("--stream", selection.stream, "stream"),
+        ("--device", selection.device, "device"),
+    ):
+        if wanted is None:
+            continue
+        present = sorted(rows[column].drop_nulls().unique().to_list())
+        rows = rows.filter(pl.col(column) == wanted)
+        if rows.is_empty():
+            raise NotInTraceError(
+                "no matched call has it", where=path, expected=f"{option} {wanted}", found=f"{column} {present}"
+            )
+    if selection.grid is not None:
+        rows = _on_grid(rows, selection.grid, path)
+    return rows
+
+
+def _on_grid(rows: pl.DataFrame, grid: str, path: str) -> pl.DataFrame:
+    parts = [part.strip() for part in grid.replace("x", ",").split(",")]
+    if not all(part.isdigit() for part in parts) or not 1 <= len(parts) <= 3:
+        raise UsageError("not a grid", where="--grid", expected="X,Y,Z", found=repr(grid))
+    sizes = [int(part) for part in parts] + [1] * (3 - len(parts))
+    chosen = rows.filter(
+        (pl.col("grid_x") == sizes[0]) & (pl.col("grid_y") == sizes[1]) & (pl.col("grid_z") == sizes[2])
+    )
+    if chosen.is_empty():
+        present = rows.select("grid_x", "grid_y", "grid_z").unique().sort("grid_x").head(MOST_LISTED).rows()
+        raise NotInTraceError(
+            "no matched call has this grid", where=path, expected=f"--grid {grid}", found=str(present)
+        )
+    return chosen

@@ -1,0 +1,96 @@
+"""Kernel names as people type them: recorded, demangled, without the code-object suffixes."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import fnmatch
+import re
+from collections.abc import Callable
+from difflib import get_close_matches
+from functools import cache
+
+from trace_budget.errors import UsageError
+
+SUFFIXES = (" [clone .kd]", ".kd")
+
+
+def matching(pattern: str, names: list[str]) -> list[str]:
+    """The names a pattern means: an exact name, else all that contain it; `glob:` and `re:` say so themselves.
+
+    Each name is tried as recorded, without `.kd` / ` [clone .kd]`, and demangled. UsageError for a bad `re:`.
+    """
+    fits = _test(pattern)
+    if fits is not None:
+        return [name for name in names if any(fits(spelling) for spelling in spellings(name))]
+    exact = [name for name in names if pattern in spellings(name)]
+    return exact or [name for name in names if any(pattern in spelling for spelling in spellings(name))]
+
+
+def _test(pattern: str) -> Callable[[str], bool] | None:
+    """The test of a `glob:` or `re:` pattern; None for plain text."""
+    if pattern.startswith("glob:"):
+        wanted = pattern.removeprefix("glob:")
+        return lambda name: fnmatch.fnmatchcase(name, wanted)
+    if pattern.startswith("re:"):
+        try:
+            compiled = re.compile(pattern.removeprefix("re:"))
+        except re.error as error:
+            raise UsageError("not a regular expression", where="--kernel", found=f"{pattern!r}: {error}") from error
+        return lambda name: compiled.search(name) is not None
+    return None
+
+
+def closest(pattern: str, names: list[str], count: int = 5) -> list[str]:
+    """The names most like a pattern that matched nothing."""
+    bare = pattern.removeprefix("glob:").removeprefix("re:").strip("*").lower()
+    near = get_close_matches(bare, [name.lower()[:200] for name in names], n=count, cutoff=0.3)
+    by_lower = {name.lower()[:200]: name for name in names}
+    parts = [part for part in re.split(r"[^a-z0-9]+", bare) if len(part) > 3]
+    sharing = [name for name in names if any(part in name.lower() for part in parts)]
+    return list(dict.fromkeys([*sharing[:count], *(by_lower[name] for name in near)]))[:count]
+
+
+def spellings(name: str) -> tuple[str, ...]:
+    """The recorded name and the ways a person would write it."""
+    bare = name
+    for suffix in SUFFIXES:
+        bare = bare.removesuffix(suffix)
+    plain = demangled(bare) if bare.startswith("_Z") else None
+    return tuple(dict.fromkeys(text for text in (name, bare, plain) if text))
+
+
+@cache
+def _demangler() -> Callable[[bytes], bytes | None] | None:
+    """`__cxa_demangle` of the C++ runtime, where the machine has one."""
+    library = ctypes.util.find_library("stdc++") or ctypes.util.find_library("c++abi")
+    if library is None:
+        return None
+    try:
+        runtime = ctypes.CDLL(library)
+        demangle = runtime.__cxa_demangle
+    except (OSError, AttributeError):
+        return None
+    demangle.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
+    demangle.restype = ctypes.c_void_p
+    free = ctypes.CDLL(None).free
+    free.argtypes = [ctypes.c_void_p]
+
+    def call(mangled: bytes) -> bytes | None:
+        status = ctypes.c_int()
+        pointer = demangle(mangled, None, None, ctypes.byref(status))
+        if not pointer:
+            return None
+        text = ctypes.string_at(pointer)
+        free(pointer)
+        return text
+
+    return call
+
+
+@cache
+def demangled(name: str) -> str | None:
+    """The C++ name behind an Itanium-mangled one; None when it cannot be demangled."""
+    call = _demangler()
+    text = call(name.encode()) if call else None
+    return text.decode(errors="replace") if text else None

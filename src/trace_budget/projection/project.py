@@ -1,0 +1,216 @@
+"""The projection of one candidate on one trace: everything the answer needs, in ns and %."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from trace_budget.analysis.floor import dispatch_floor
+from trace_budget.analysis.health import lost_kernels
+from trace_budget.analysis.kernels import op_table
+from trace_budget.errors import NotInTraceError
+from trace_budget.projection.bounds import Bounds, bounds, effective_of, usable
+from trace_budget.projection.candidate import Saving, saving_of
+from trace_budget.projection.evidence import Answer, evidence
+from trace_budget.projection.match import Match, match
+from trace_budget.projection.statistics import pairs_needed, runs_needed
+from trace_budget.projection.timeline import effective_ns
+from trace_budget.projection.token import Token, token_of
+from trace_budget.projection.verdict import Percent, Verdict, judge
+from trace_budget.schema.findings import Layers, Overlap, Steps
+from trace_budget.schema.options import Change, Policy, Range, Selection, TokenInput
+from trace_budget.schema.trace import Caveat, Trace
+from trace_budget.units import ns_from_us
+
+OUTLIER_RATIO = 3.0
+ALL_HIT = Range(1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the analyses found out about a trace: the common ground of every projection on it."""
+
+    trace: Trace
+    steps: Steps
+    layers: Layers
+    overlap: Overlap
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """Saving per call in ns that reaches the target: `plain` by the naive product, `diluted` with the usual dilution."""
+
+    target_pct: float
+    plain_ns: float | None
+    diluted_ns: float | None
+    ceiling_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """One candidate on one trace. Times in ns per step, hit rate and per-step cost applied; `pct` of the token."""
+
+    candidate: Change
+    match: Match
+    token: Token
+    saving: Saving
+    hit_rate: Range
+    limits: Bounds
+    pct: Percent
+    required: Required
+    evidence: dict[str, Answer]
+    verdict: Verdict
+    runs_needed: int | None
+    pairs_needed: int | None
+    caveats: tuple[Caveat, ...]
+
+
+def project(found: Found, selection: Selection, change: Change, asked: TokenInput, policy: Policy) -> Projection:
+    """Project one replacement. Raises NotInTraceError when nothing matches or the asserted call count is wrong."""
+    _workload(found)
+    trace, steps, layers = found.trace, found.steps, found.layers
+    ops = op_table(trace, steps, layers, found.overlap)
+    calls = match(ops, selection, steps, layers, trace.path)
+    _asserted(change, calls, trace)
+    _complete_replays(change, trace)
+    timed = usable(calls)
+    if timed.ops.is_empty():
+        raise NotInTraceError(
+            "no matched call has usable times",
+            where=trace.path,
+            expected="start and duration",
+            found=f"{calls.ops.height} calls without",
+        )
+    floor = dispatch_floor(trace)
+    durations = timed.ops["dur_ns"].to_numpy().astype(np.float64)
+    saving = saving_of(change, durations, effective_of(timed, effective_ns(trace)), floor.floor_ns)
+    hit = _hit_rate(change, calls)
+    raw = bounds(trace, steps, timed, saving, floor, asked.loop)
+    limits = _per_step(raw, hit, ns_from_us(change.per_step_us or 0.0))
+    token = token_of(steps, asked)
+    answers = evidence(change, saving, calls, steps, layers, raw)
+    ceiling_ns = float(durations.sum()) / calls.steps * hit.high
+    pct = _percent(limits, ceiling_ns, token)
+    verdict = judge(pct, answers, policy, saving.invalid, limits.contended, saving.bound_only)
+    required = _required(policy, token, calls, hit, change, verdict.dilution, float(durations.mean()))
+    effect = pct.expected * verdict.dilution
+    caveats = (
+        *trace.caveats,
+        *steps.caveats,
+        *layers.caveats,
+        *token.caveats,
+        *saving.caveats,
+        *limits.caveats,
+        *_match_caveats(calls, durations),
+    )
+    return Projection(
+        change, calls, token, saving, hit, limits, pct, required, answers, verdict,
+        runs_needed(effect, policy.noise_pct), pairs_needed(effect, policy.noise_pct), caveats,
+    )  # fmt: skip
+
+
+def _workload(found: Found) -> None:
+    """Refuse traces that are not a workload."""
+    for caveat in found.trace.caveats:
+        if caveat.code == "capture_sidecar":
+            raise NotInTraceError(
+                "a graph-capture trace is not a workload", where=found.trace.path, expected="a trace of replayed steps", found=caveat.text,
+                advice="Project on the trace recorded while serving.",
+            )  # fmt: skip
+
+
+def _asserted(change: Change, calls: Match, trace: Trace) -> None:
+    if change.calls is not None and not change.force and abs(change.calls - calls.calls_per_step) > 1e-9:
+        raise NotInTraceError(
+            "the trace shows another number of calls per step", where=trace.path, expected=f"--calls {change.calls:g}",
+            found=f"{calls.calls_per_step:g}", advice="Check --kernel and --position, or --force to go on.",
+        )  # fmt: skip
+
+
+def _complete_replays(change: Change, trace: Trace) -> None:
+    """A trace that lost kernels shows too few calls: project only when the user knows how many there are."""
+    lost = lost_kernels(trace) if change.calls is None and not change.force else ()
+    for caveat in lost:
+        if caveat.code == "lost_kernels":
+            raise NotInTraceError(
+                "the trace has lost kernels", where=trace.path, expected="equal replays of a graph", found=caveat.text,
+                advice="State the calls per step (--calls), or record again.",
+            )  # fmt: skip
+
+
+def _hit_rate(change: Change, calls: Match) -> Range:
+    """The stated hit rate; without one all requests hit where the trace shows equal counts, else none is proven."""
+    if change.hit_rate is not None:
+        return change.hit_rate
+    return ALL_HIT if calls.constant else Range(0.0, 1.0)
+
+
+def _per_step(limits: Bounds, hit: Range, cost_ns: float) -> Bounds:
+    """Weight by the hit rate (a request takes the new kernel in all its layers or in none) and take per-step costs off."""
+    middle = hit.high if hit.low == 0.0 and hit.high == 1.0 else (hit.low + hit.high) / 2
+    low = limits.low * (hit.low if limits.low >= 0 else hit.high)
+    return replace(
+        limits,
+        naive=limits.naive * hit.high - cost_ns,
+        exposed=limits.exposed * hit.high - cost_ns,
+        chain=limits.chain * hit.high - cost_ns,
+        low=low - cost_ns,
+        expected=limits.expected * middle - cost_ns,
+        high=limits.high * hit.high - cost_ns,
+    )
+
+
+def _percent(limits: Bounds, ceiling_ns: float, token: Token) -> Percent:
+    """Savings per token as % of the token."""
+    whole = token.token_ns * token.tokens_per_step
+    return Percent(*(100.0 * ns / whole for ns in (limits.naive, limits.low, limits.expected, limits.high, ceiling_ns)))
+
+
+def _required(
+    policy: Policy, token: Token, calls: Match, hit: Range, change: Change, dilution: float, mean_ns: float
+) -> Required:
+    """Invert the arithmetic: what each call must save so that the target is reached, costs included."""
+    target_ns = policy.target_pct / 100.0 * token.token_ns * token.tokens_per_step
+    weight = calls.calls_per_step * hit.high
+    if weight <= 0:
+        return Required(policy.target_pct, None, None, mean_ns)
+    extra = ns_from_us(change.overhead_us or 0.0) + ns_from_us(change.per_step_us or 0.0) / weight
+    plain = target_ns / weight
+    return Required(policy.target_pct, plain + extra, plain / dilution + extra if dilution > 0 else None, mean_ns)
+
+
+def _match_caveats(calls: Match, durations: np.ndarray) -> tuple[Caveat, ...]:
+    out: list[Caveat] = []
+    missing = calls.ops["dur_ns"].null_count()
+    if missing:
+        out.append(
+            Caveat(
+                "calls_without_times",
+                f"{missing} matched calls have no usable times: counted, but not in any us figure",
+                missing,
+                "warning",
+            )
+        )
+    ratio = float(durations.max() / max(np.median(durations), 1.0))
+    if ratio > OUTLIER_RATIO:
+        out.append(
+            Caveat(
+                "duration_outlier",
+                f"the longest matched call takes {ratio:.1f} times the median: a wait, not work; medians are used for the control",
+                1,
+                "note",
+            )
+        )
+    sites = calls.ops.filter(pl.col("position") >= 0)["position"].n_unique()
+    if sites > 1 and calls.layers:
+        out.append(
+            Caveat(
+                "several_call_sites",
+                f"the kernel runs at {sites} positions of the layer; --position picks one",
+                sites,
+                "note",
+            )
+        )
+    return tuple(out)

@@ -1,0 +1,42 @@
+"""The inverse question: what each kernel would have to save per call to reach the target, and whether it can."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from trace_budget.analysis.kernels import kernel_table
+from trace_budget.projection.project import Found
+from trace_budget.projection.token import Token, token_of
+from trace_budget.schema.options import Policy, TokenInput
+
+
+def threshold(found: Found, asked: TokenInput, policy: Policy) -> tuple[pl.DataFrame, Token]:
+    """One row per kernel, most time first: calls_per_step, required_ns_per_call, ceiling_ns_per_call, attainable.
+
+    `required_ns_per_call` reaches the target if every saved ns reached the token; `ceiling_ns_per_call` is the mean
+    duration: no replacement can save more. `required_with_dilution_ns` adds the usual loss of integration.
+    """
+    token = token_of(found.steps, asked)
+    target_ns = policy.target_pct / 100.0 * token.token_ns * token.tokens_per_step
+    dilution = policy.dilution if policy.dilution is not None else 0.5
+    rows = kernel_table(found.trace, found.steps, found.layers, found.overlap).filter(pl.col("kind") == "kernel")
+    return (
+        rows.with_columns(
+            (target_ns / pl.col("calls_per_step")).alias("required_ns_per_call"),
+            (target_ns / pl.col("calls_per_step") / dilution).alias("required_with_dilution_ns"),
+            pl.col("mean_ns").alias("ceiling_ns_per_call"),
+            (100.0 * pl.col("ns_per_step") / (token.token_ns * token.tokens_per_step)).alias("ceiling_pct"),
+        )
+        .with_columns((pl.col("required_ns_per_call") <= pl.col("ceiling_ns_per_call")).alias("attainable"))
+        .select(
+            "kernel",
+            "calls_per_step",
+            "layers_hit",
+            "required_ns_per_call",
+            "required_with_dilution_ns",
+            "ceiling_ns_per_call",
+            "ceiling_pct",
+            "attainable",
+        ),
+        token,
+    )

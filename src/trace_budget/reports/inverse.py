@@ -1,0 +1,78 @@
+"""The answers of `threshold` and `estimate`: from a target back to us per call."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from trace_budget.projection.estimate import Estimate
+from trace_budget.projection.project import Found
+from trace_budget.projection.token import Token
+from trace_budget.reports.structure import micros
+from trace_budget.schema.options import Policy, Range
+from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
+from trace_budget.units import show_count, show_number, show_pct, show_us, us_from_ns
+
+
+def threshold_report(found: Found, rows: pl.DataFrame, token: Token, policy: Policy, limit: int | None) -> Report:
+    """For every kernel the us per call it must save for the target, and whether it can."""
+    frame = micros(rows)
+    target_us = policy.target_pct / 100 * us_from_ns(token.token_ns) * token.tokens_per_step
+    columns = (
+        TableColumn("kernel", "kernel"), TableColumn("calls_per_step", "calls/step"), TableColumn("required_us_per_call", "must save us/call", 3),
+        TableColumn("ceiling_us_per_call", "has us/call", 3), TableColumn("ceiling_pct", "% of token", 2), TableColumn("attainable", "can"),
+    )  # fmt: skip
+    text = (
+        f"{show_pct(policy.target_pct)} of a token of {show_us(us_from_ns(token.token_ns))} us is {show_us(target_us)} us a step; "
+        "integration loses part of it, so aim higher"
+    )
+    document = {
+        "target_pct": policy.target_pct, "token_us": us_from_ns(token.token_ns), "target_us_per_step": target_us,
+        "rows": frame.to_dicts(),
+    }  # fmt: skip
+    caveats = (*found.trace.caveats, *found.steps.caveats, *found.layers.caveats, *token.caveats)
+    return Report(
+        "trace-budget/threshold/1",
+        document,
+        trace_facts(found.trace),
+        (Line(text),),
+        (Table("threshold", "", columns, frame, limit),),
+        (),
+        caveats,
+    )
+
+
+def estimate_report(
+    result: Estimate, saving_us: float, token_us: float, hit: Range, target_pct: float, tokens_per_step: float
+) -> Report:
+    """The arithmetic alone: every factor is the user's."""
+    hits = f"{hit.high:g}" if hit.low == hit.high else f"{hit.low:g} to {hit.high:g}"
+    split = f" / {tokens_per_step:g} tokens a step" if tokens_per_step != 1 else ""
+    arithmetic = (
+        f"{show_us(saving_us)} us a call x {show_count(result.calls)} calls x hit {hits}{split} = "
+        f"{show_us(result.saving_us_per_token)} us of {show_number(token_us / 1000, 3)} ms a token = {show_number(result.pct, 5)} %"
+    )
+    inverse = f"for {show_pct(target_pct)}: {show_us(result.required_us_per_call)} us a call, more with what integration loses"
+    note = Line("an upper bound from stated figures: no overlap, no launch limits, nothing lost in integration", "dim")
+    document = {
+        "saving_us_per_call": saving_us,
+        "calls_per_step": result.calls,
+        "hit_rate": {"low": hit.low, "high": hit.high, "source": "user"},
+        "tokens_per_step": tokens_per_step,
+        "token_us": token_us,
+        "saving_us_per_step": result.saving_us_per_step,
+        "saving_us_per_token": result.saving_us_per_token,
+        "saving_us_per_token_low": result.low_us_per_token,
+        "pct": result.pct,
+        "pct_low": result.low_pct,
+        "target_pct": target_pct,
+        "required_us_per_call": result.required_us_per_call,
+    }
+    frame = pl.DataFrame({k: [v] for k, v in document.items() if isinstance(v, (int, float))})
+    columns = (TableColumn("saving_us_per_call", "us/call", 3), TableColumn("calls_per_step", "calls/step"), TableColumn("saving_us_per_token", "us/token", 3), TableColumn("pct", "% of token", 5), TableColumn("required_us_per_call", f"us/call for {target_pct:g} %", 4))  # fmt: skip
+    return Report(
+        "trace-budget/estimate/1",
+        document,
+        None,
+        (Line(arithmetic), Line(inverse), note),
+        (Table("estimate", "", columns, frame),),
+    )

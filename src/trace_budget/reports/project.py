@@ -1,0 +1,220 @@
+"""The answer of `project`: the arithmetic line, the range, the threshold, the six questions, the verdict."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from trace_budget.projection.evidence import QUESTIONS
+from trace_budget.projection.project import Found, Projection
+from trace_budget.schema.report import Json, Line, Report, Table, TableColumn, trace_facts
+from trace_budget.units import show_count, show_number, show_pct, show_us, us_from_ns
+
+STYLES = {"GO": "good", "MARGINAL": "warn", "NO-GO": "bad", "INVALID": "bad"}
+SCHEMA = "trace-budget/verdict/1"
+
+
+def project_report(found: Found, projection: Projection) -> Report:
+    """The Report of one projection."""
+    return Report(
+        SCHEMA,
+        document(projection),
+        trace_facts(found.trace),
+        _lines(projection),
+        (_saving_table(projection), _evidence_table(projection)),
+        _verdict_lines(projection),
+        projection.caveats,
+    )
+
+
+def document(projection: Projection) -> dict[str, object]:
+    """The JSON document, keys as fixed in the interface; times in us, shares in %."""
+    p, tokens = projection, projection.token.tokens_per_step
+    return {
+        "token": {
+            "step_us": us_from_ns(p.token.step_ns), "steps": p.token.steps, "busy_us": us_from_ns(p.token.busy_ns),
+            "cpu_us": us_from_ns(p.token.cpu_ns) if p.token.cpu_ns is not None else None,
+            "tokens_per_step": tokens, "token_us": us_from_ns(p.token.token_ns), "source": p.token.source,
+            "measure": p.token.measure, "mad_us": us_from_ns(p.token.spread.mad),
+            "ci95_us": [us_from_ns(v) for v in p.token.spread.ci95] if p.token.spread.ci95 else None,
+            "profiled_over_stated": p.token.inflation,
+        },
+        "matched": _matched(p),
+        "saving_us_per_call": {**_range(p.saving.low.mean(), p.saving.expected.mean(), p.saving.high.mean()), "source": p.saving.source, "kappa": p.saving.kappa},
+        "saving_us_per_step": {
+            "naive": us_from_ns(p.limits.naive), "exposed": us_from_ns(p.limits.exposed), "chain": us_from_ns(p.limits.chain),
+            **_range(p.limits.low, p.limits.expected, p.limits.high),
+        },
+        "saving_us_per_token": _range(p.limits.low / tokens, p.limits.expected / tokens, p.limits.high / tokens),
+        "pct": {"naive": p.pct.naive, "low": p.pct.low, "expected": p.pct.expected, "high": p.pct.high, "ceiling": p.pct.ceiling},
+        "hit_rate": {"low": p.hit_rate.low, "high": p.hit_rate.high, "source": "user" if p.candidate.hit_rate else "assumed"},
+        "required": {
+            "target_pct": p.required.target_pct, "us_per_call": _us(p.required.plain_ns),
+            "us_per_call_with_dilution": _us(p.required.diluted_ns), "ceiling_us_per_call": us_from_ns(p.required.ceiling_ns),
+        },
+        "headroom_us": _us(p.limits.headroom_ns),
+        "detect": {"mde_pct": p.verdict.mde_pct, "runs_needed": p.runs_needed, "pairs_needed": p.pairs_needed},
+        "model": {
+            "gap_max_us": us_from_ns(p.limits.gap_max_ns), "dilution": p.verdict.dilution, "steps": p.limits.steps,
+            "assumes": "fixed order of work; a dependency starts its op within gap_max_us; no contention",
+        },
+        "evidence": {key: {"grade": a.grade, "source": a.source, "text": a.text} for key, a in p.evidence.items()},
+        "verdict": p.verdict.verdict,
+        "reason": p.verdict.reason,
+        "why": p.verdict.why,
+    }  # fmt: skip
+
+
+def _matched(p: Projection) -> Json:
+    ops, m = p.match.ops, p.match
+    inside = ops.filter(pl.col("layer_index") >= 0).height
+    durations = ops["dur_ns"].drop_nulls().cast(pl.Float64).to_numpy()
+    hit = m.layers_hit
+    return {
+        "kernel": m.kernel,
+        "names": list(m.names),
+        "calls_per_step": _whole(m.calls_per_step),
+        "calls": ops.height,
+        "layers": m.layers or None,
+        "layers_hit": hit,
+        "calls_per_layer": _whole(inside / m.steps / hit) if hit else None,
+        "steps_hit": m.steps_hit,
+        "positions": sorted(ops.filter(pl.col("position") >= 0)["position"].unique().to_list()),
+        "dur_us": {
+            "mean": us_from_ns(float(durations.mean())),
+            "median": us_from_ns(float(_median(durations))),
+            "min": us_from_ns(float(durations.min())),
+            "max": us_from_ns(float(durations.max())),
+        },
+        "us_per_step": us_from_ns(float(durations.sum()) / m.steps),
+        "exposed_us_per_step": us_from_ns(float(ops["solo_ns"].sum()) / m.steps),
+    }
+
+
+def _median(values: object) -> float:
+    import numpy as np
+
+    return float(np.median(values))  # type: ignore[call-overload]
+
+
+def _whole(value: float) -> float | int:
+    """A count as an integer where it is one."""
+    return int(value) if float(value).is_integer() else value
+
+
+def _us(value_ns: float | None) -> float | None:
+    return None if value_ns is None else us_from_ns(value_ns)
+
+
+def _range(low_ns: float, expected_ns: float, high_ns: float) -> dict[str, float]:
+    return {
+        "low": us_from_ns(float(low_ns)),
+        "expected": us_from_ns(float(expected_ns)),
+        "high": us_from_ns(float(high_ns)),
+    }
+
+
+def _lines(p: Projection) -> tuple[Line, ...]:
+    saved = us_from_ns(float(p.saving.expected.mean()))
+    m, token_ms = p.match, us_from_ns(p.token.token_ns) / 1000
+    hit = f" x hit {p.hit_rate.high:g}" if p.hit_rate.high != 1 else ""
+    per_token = us_from_ns(p.limits.naive) / p.token.tokens_per_step
+    layers = f" ({m.layers_hit} of {m.layers} layers)" if m.layers else ""
+    split = f" / {p.token.tokens_per_step:g} tokens a step" if p.token.tokens_per_step != 1 else ""
+    arithmetic = (
+        f"{show_us(saved)} us a call x {show_count(m.calls_per_step)} calls{layers}{hit}{split} = "
+        f"{show_number(per_token / 1000, 4)} ms of {show_number(token_ms, 3)} ms a token = {show_pct(p.pct.naive)}"
+    )
+    durations = m.ops["dur_ns"].drop_nulls()
+    today = f"today {show_us(us_from_ns(float(_median(durations.to_numpy()))))} us a call (median of {m.ops.height}), {show_pct(p.pct.ceiling)} of the token in all: the ceiling"
+    return (
+        Line(m.kernel, "title"),
+        Line(arithmetic),
+        Line(today),
+        Line(_token_line(p), "dim"),
+        Line(_target_line(p)),
+    )
+
+
+def _token_line(p: Projection) -> str:
+    token = p.token
+    text = f"step {show_us(us_from_ns(token.step_ns))} us ({token.measure}, median of {token.steps}), busy {show_us(us_from_ns(token.busy_ns))} us"
+    if token.source == "user":
+        text += f"; token {show_us(us_from_ns(token.token_ns))} us as stated"
+    return text
+
+
+def _target_line(p: Projection) -> str:
+    need, diluted = p.required.plain_ns, p.required.diluted_ns
+    if need is None:
+        return "no call is hit: no saving per call reaches the target"
+    text = f"for {show_pct(p.required.target_pct)}: {show_us(us_from_ns(need))} us a call"
+    if diluted is not None:
+        text += (
+            f", {show_us(us_from_ns(diluted))} us with the usual loss of integration (x {p.verdict.dilution:g} arrives)"
+        )
+    return f"{text}; the kernel has {show_us(us_from_ns(p.required.ceiling_ns))}"
+
+
+def _saving_table(p: Projection) -> Table:
+    """Saving per call, layer, step and token in us and % : low, expected, high, and the two simpler figures."""
+    calls = p.match.calls_per_step * p.hit_rate.high
+    per_layer = calls / p.match.layers_hit if p.match.layers_hit else None
+    tokens = p.token.tokens_per_step
+    rows = (
+        ("low", p.limits.low, p.pct.low, float(p.saving.low.mean())),
+        ("expected", p.limits.expected, p.pct.expected, float(p.saving.expected.mean())),
+        ("high", p.limits.high, p.pct.high, float(p.saving.high.mean())),
+        ("naive product", p.limits.naive, p.pct.naive, float(p.saving.expected.mean())),
+        (
+            "exposed (heuristic)",
+            p.limits.exposed,
+            100 * p.limits.exposed / (p.token.token_ns * tokens),
+            float(p.saving.expected.mean()),
+        ),
+    )
+    frame = pl.DataFrame(
+        {
+            "saving": [name for name, *_ in rows],
+            "us_per_call": [us_from_ns(call) for *_, call in rows],
+            "us_per_layer": [us_from_ns(call) * per_layer if per_layer else None for *_, call in rows],
+            "us_per_step": [us_from_ns(step) for _, step, _, _ in rows],
+            "ms_per_token": [us_from_ns(step) / tokens / 1000 for _, step, _, _ in rows],
+            "pct_of_token": [pct for _, _, pct, _ in rows],
+        }
+    )
+    columns = (
+        TableColumn("saving", "saving"),
+        TableColumn("us_per_call", "us/call", 3),
+        TableColumn("us_per_layer", "us/layer", 3),
+        TableColumn("us_per_step", "us/step", 2),
+        TableColumn("ms_per_token", "ms/token", 4),
+        TableColumn("pct_of_token", "% of token", 3),
+    )
+    return Table("saving", "", columns, frame)
+
+
+def _evidence_table(p: Projection) -> Table:
+    frame = pl.DataFrame(
+        {
+            "question": [f"{key} {QUESTIONS[key]}" for key in p.evidence],
+            "grade": [a.grade for a in p.evidence.values()],
+            "source": [a.source for a in p.evidence.values()],
+            "answer": [a.text for a in p.evidence.values()],
+        }
+    )
+    columns = (TableColumn("question", "question"), TableColumn("grade", "grade"), TableColumn("answer", "answer"))
+    return Table("evidence", "evidence (A measured here, B measured with control, C stated, D unknown)", columns, frame)
+
+
+def _verdict_lines(p: Projection) -> tuple[Line, ...]:
+    lines = [Line(f"{p.verdict.verdict}: {p.verdict.why}", STYLES[p.verdict.verdict])]
+    if p.verdict.verdict in ("GO", "MARGINAL") and p.runs_needed:
+        lines.append(
+            Line(
+                f"an endpoint A/B needs about {p.runs_needed} runs an arm, or {p.pairs_needed} interleaved pairs, to see the expected {show_pct(p.pct.expected * p.verdict.dilution)}",
+                "dim",
+            )
+        )
+    if p.verdict.verdict != "INVALID":
+        lines.append(Line("projected from the trace: a bound within the model, not a measurement", "dim"))
+    return tuple(lines)

@@ -1,0 +1,195 @@
+"""The answers of `kernels`, `steps`, `layers` and `overlap`."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from trace_budget.analysis.kernels import kernel_table, layer_map, op_table
+from trace_budget.projection.project import Found
+from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
+from trace_budget.schema.trace import Trace
+from trace_budget.units import show_count, show_us, us_from_ns
+
+
+def micros(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with `_ns` columns as `_us` columns (floats): what people and JSON read."""
+    return frame.with_columns(
+        [(pl.col(c) / 1000).alias(_renamed(c)) for c in frame.columns if "_ns" in c or c.startswith("ns_")]
+    ).drop([c for c in frame.columns if "_ns" in c or c.startswith("ns_")])
+
+
+def _renamed(column: str) -> str:
+    return (
+        column.replace("_ns", "_us").replace("ns_", "us_", 1)
+        if column.startswith("ns_")
+        else column.replace("_ns", "_us")
+    )
+
+
+def _head(found: Found) -> tuple[Line, ...]:
+    steps, layers = found.steps, found.layers
+    used = len(steps.used)
+    text = (
+        f"{used} of {steps.frame.height} step(s) counted, phase {steps.phase}, by {steps.method} ({steps.confidence} confidence); "
+        f"step {show_us(us_from_ns(steps.step_ns))} us; {layers.layers or 'no'} layers by {layers.method} ({layers.confidence})"
+    )
+    return (Line(text),)
+
+
+def kernels_report(found: Found) -> Report:
+    """Every kernel of the counted steps, most time first."""
+    frame = kernel_table(found.trace, found.steps, found.layers, found.overlap)
+    rows = micros(frame).select(
+        "kernel", "kind", "calls_per_step", "calls", "layers", "layers_hit", "calls_per_layer", "steps_hit", "mean_us",
+        "median_us", "min_us", "max_us", "us_per_step", "pct_of_step", "exposed_us_per_step",
+    )  # fmt: skip
+    columns = (
+        TableColumn("kernel", "kernel"), TableColumn("calls_per_step", "calls/step"), TableColumn("layers_hit", "layers"),
+        TableColumn("median_us", "median us", 2), TableColumn("us_per_step", "us/step", 1),
+        TableColumn("pct_of_step", "% step", 2), TableColumn("exposed_us_per_step", "exposed us", 1),
+    )  # fmt: skip
+    document = {"phase": found.steps.phase, "step_us": us_from_ns(found.steps.step_ns), "rows": rows.to_dicts()}
+    return _report("kernels", found, document, _head(found), (Table("kernels", "", columns, rows),))
+
+
+def aggregates_report(trace: Trace) -> Report:
+    """Kernel sums of a format without a timeline: counts and means, nothing per step."""
+    frame = trace.aggregates if trace.aggregates is not None else pl.DataFrame()
+    total = float(frame["total_ns"].sum()) if frame.height else 0.0
+    rows = (
+        micros(frame.with_columns((100.0 * pl.col("total_ns") / total).alias("pct_of_total")))
+        .rename({"name": "kernel"})
+        .with_columns(pl.col("kernel").cast(pl.String))
+    )
+    columns = (
+        TableColumn("kernel", "kernel"), TableColumn("calls", "calls"), TableColumn("mean_us", "mean us", 2),
+        TableColumn("total_us", "total us", 1), TableColumn("pct_of_total", "% of kernel time", 2),
+    )  # fmt: skip
+    lines = (Line("kernel sums of a whole run: no timeline, so no steps, layers, overlap or shares of a token"),)
+    return Report(
+        "trace-budget/kernels/1",
+        {"phase": None, "step_us": None, "rows": rows.to_dicts()},
+        trace_facts(trace),
+        lines,
+        (Table("kernels", "", columns, rows),),
+        (),
+        trace.caveats,
+    )
+
+
+def steps_report(found: Found) -> Report:
+    """Every step with its window, interval, host time and whether it counts."""
+    rows = micros(found.steps.frame).select(
+        "step_index", "name", "phase", "engine", "batch_size", "class_index", "gpu_ops", "kernels", "window_us", "busy_us",
+        "interval_us", "cpu_us", "complete", "used", "why_out",
+    )  # fmt: skip
+    columns = (
+        TableColumn("step_index", "step"), TableColumn("name", "name"), TableColumn("phase", "phase"), TableColumn("kernels", "kernels"),
+        TableColumn("window_us", "GPU window us", 1), TableColumn("interval_us", "interval us", 1), TableColumn("cpu_us", "host us", 1),
+        TableColumn("why_out", "left out"),
+    )  # fmt: skip
+    document = {
+        "method": found.steps.method, "confidence": found.steps.confidence, "phase": found.steps.phase,
+        "step_us": us_from_ns(found.steps.step_ns), "rows": rows.to_dicts(),
+    }  # fmt: skip
+    return _report("steps", found, document, _head(found), (Table("steps", "", columns, rows, 60),))
+
+
+def layers_report(found: Found, kernel: str | None = None) -> Report:
+    """The layer x kernel map and the call sites of one layer."""
+    ops = op_table(found.trace, found.steps, found.layers, found.overlap)
+    rows = micros(layer_map(ops))
+    if kernel is not None:
+        from trace_budget.projection.names import matching
+
+        names = matching(kernel, rows["kernel"].unique().to_list())
+        rows = rows.filter(pl.col("kernel").is_in(names))
+    sites = (
+        rows.group_by("position", "kernel")
+        .agg(
+            pl.col("layer_index").n_unique().alias("layers_hit"),
+            pl.col("calls").sum().alias("calls_per_step"),
+            pl.col("mean_us").mean(),
+        )
+        .sort("position", "kernel")
+    )
+    columns = (
+        TableColumn("position", "position"), TableColumn("kernel", "kernel"), TableColumn("layers_hit", "layers hit"),
+        TableColumn("calls_per_step", "calls/step"), TableColumn("mean_us", "mean us", 2),
+    )  # fmt: skip
+    layers = found.layers
+    document: dict[str, object] = {
+        "layers": layers.layers or None,
+        "segments": [
+            {
+                "stream": s.stream,
+                "first_op": s.first_op,
+                "period_kernels": s.period,
+                "repeats": s.repeats,
+                "layers": s.layers,
+            }
+            for s in layers.segments
+        ],
+        "method": layers.method,
+        "confidence": layers.confidence,
+        "rows": rows.to_dicts(),
+        "sites": sites.to_dicts(),
+    }
+    map_columns = (
+        TableColumn("layer_index", "layer"), TableColumn("position", "position"), TableColumn("kernel", "kernel"),
+        TableColumn("calls", "calls"), TableColumn("mean_us", "mean us", 2),
+    )  # fmt: skip
+    text = Line(
+        f"{show_count(layers.layers)} layers; one row per call site of a layer (--format csv writes the whole layer x kernel map)",
+        "dim",
+    )
+    tables = (Table("layers", "layer x kernel map", map_columns, rows, 0), Table("sites", "", columns, sites))
+    return _report("layers", found, document, (*_head(found), text), tables)
+
+
+def overlap_report(found: Found) -> Report:
+    """Busy, idle and hidden time per device and stream, and the exposed time of each kernel."""
+    kernels = micros(kernel_table(found.trace, found.steps, found.layers, found.overlap)).select(
+        "kernel", "kind", "calls_per_step", "us_per_step", "exposed_us_per_step"
+    )
+    kernels = kernels.with_columns((pl.col("us_per_step") - pl.col("exposed_us_per_step")).alias("hidden_us_per_step"))
+    devices, streams = micros(found.overlap.devices), micros(found.overlap.streams)
+    times = tuple(TableColumn(f"{c}_us", f"{c} us", 1) for c in ("window", "busy", "idle", "kernel", "overlap"))
+    tables = (
+        Table(
+            "kernels",
+            "exposed time per step",
+            (
+                TableColumn("kernel", "kernel"),
+                TableColumn("us_per_step", "us/step", 1),
+                TableColumn("exposed_us_per_step", "exposed us", 1),
+                TableColumn("hidden_us_per_step", "hidden us", 1),
+            ),
+            kernels,
+        ),
+        Table(
+            "devices",
+            "devices (whole trace)",
+            (TableColumn("device", "device"), TableColumn("gpu_ops", "ops"), *times),
+            devices,
+        ),
+        Table(
+            "streams",
+            "streams (whole trace)",
+            (TableColumn("device", "device"), TableColumn("stream", "stream"), TableColumn("gpu_ops", "ops"), *times),
+            streams,
+        ),
+    )
+    document: dict[str, object] = {"devices": devices.to_dicts(), "streams": streams.to_dicts(), "rows": kernels.to_dicts()}
+    note = Line(
+        "exposed: nothing else runs on the device at that time; neither an upper nor a lower bound of what can be saved",
+        "dim",
+    )
+    return _report("overlap", found, document, (*_head(found), note), tables)
+
+
+def _report(
+    question: str, found: Found, document: dict[str, object], lines: tuple[Line, ...], tables: tuple[Table, ...]
+) -> Report:
+    caveats = (*found.trace.caveats, *found.steps.caveats, *found.layers.caveats)
+    return Report(f"trace-budget/{question}/1", document, trace_facts(found.trace), lines, tables, (), caveats)
