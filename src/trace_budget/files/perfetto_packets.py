@@ -7,6 +7,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _WIDTH = {_FIXED64: 8, _FIXED32: 4}
 _MAX_VARINT = 10
 _LAST_FIELD = 2000
+_LOOKED_AT = 2
 # Fields that every writer sets: timestamp, trusted_uid, trusted_packet_sequence_id, timestamp_clock_id, trusted_pid.
 _SEALS = frozenset({8, 3, 10, 58, 79})
 # TracePacket fields that are messages or byte strings in every version; other formats use these numbers otherwise.
@@ -77,38 +78,37 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def starts_with_packets(data: bytes) -> bool:
-    """Whether `data` (the first bytes of a file) starts with TracePackets rather than another protobuf or text."""
+    """Whether `data` (the first bytes of a file) starts with TracePackets rather than another protobuf or text.
+
+    The first two must be whole, hold no field a TracePacket cannot have, and one of them a field every writer sets.
+    """
     at, sealed = 0, False
-    while not sealed and at < len(data):
-        if data[at] != _PACKET:
+    for _ in range(_LOOKED_AT):
+        if data[at : at + 1] != bytes([_PACKET]):
             return False
         length, body = varint(data, at + 1)
-        if body < 0 or length == 0:
+        at = body + length
+        if body < 0 or at > len(data):
             return False
-        fields = _fields(data[body : body + length], whole=body + length <= len(data))
+        fields = _fields(data[body:at])
         if fields is None:
             return False
-        sealed = any(number in _SEALS for number, _ in fields)
-        at = body + length
+        sealed = sealed or not _SEALS.isdisjoint(fields)
     return sealed
 
 
-def _fields(packet: bytes, *, whole: bool) -> list[tuple[int, int]] | None:
-    """Number and wire type of the fields of a packet as far as it goes; None when it cannot be a TracePacket."""
-    found: list[tuple[int, int]] = []
+def _fields(packet: bytes) -> list[int] | None:
+    """The numbers of the fields of a packet; None when it cannot be a TracePacket."""
+    found: list[int] = []
     at = 0
-    while at < len(packet):
+    while 0 <= at < len(packet):
         tag, after = varint(packet, at)
-        if after < 0:
-            return None if whole else found
         number, wire = tag >> 3, tag & 7
-        at = _after_field(packet, after, wire)
-        if not _fits(number, wire) or (at < 0 and whole):
+        if after < 0 or not _fits(number, wire):
             return None
-        if at < 0:
-            return found
-        found.append((number, wire))
-    return found if at == len(packet) or not whole else None
+        found.append(number)
+        at = _after_field(packet, after, wire)
+    return found if at == len(packet) else None
 
 
 def _fits(number: int, wire: int) -> bool:
@@ -118,7 +118,7 @@ def _fits(number: int, wire: int) -> bool:
 
 
 def _after_field(packet: bytes, at: int, wire: int) -> int:
-    """The place after a field's value, which may lie beyond the packet; -1 when that cannot be told."""
+    """The place after a field's value, which may lie beyond the packet; -1 when its length cannot be read."""
     if wire in _WIDTH:
         return at + _WIDTH[wire]
     value, after = varint(packet, at)

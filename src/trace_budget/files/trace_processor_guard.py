@@ -6,6 +6,7 @@ stdin. The parent's end of the pipe closes when the parent lets go of it or dies
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -26,7 +27,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _kill_at_end_of_input(child: subprocess.Popen[bytes]) -> None:
-    sys.stdin.buffer.read()
+    os.read(0, 1)  # unbuffered: a reader that waits inside sys.stdin would be a fatal error when this program ends
     child.kill()
 
 

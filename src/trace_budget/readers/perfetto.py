@@ -33,10 +33,20 @@ _XSPACE_BYTES = 1024
 _WORK = ("kernel", "memcpy", "memset")
 _SHOWN_CATEGORIES = 5
 _INT32_MAX = 2**31 - 1
+# Statistics that trace_processor counts as mere information, though slices are missing when they are not 0: a full
+# buffer (rocprofv3 discards what comes late), packets without the state they need, events it could not read.
+_LOSSES = (
+    "traced_buf_chunks_discarded",
+    "traced_buf_chunks_overwritten",
+    "tokenizer_skipped_packets",
+    "interned_data_tokenizer_errors",
+    "track_event_parser_errors",
+    "track_event_tokenizer_errors",
+)
 _STATS_SQL = """
 SELECT name, severity, value, COALESCE(description, '') AS description
-FROM stats WHERE severity IN ('error', 'data_loss') AND value > 0 ORDER BY name
-"""
+FROM stats WHERE value > 0 AND (severity IN ('error', 'data_loss') OR name IN (<losses>)) ORDER BY name, idx
+""".replace("<losses>", ", ".join(f"'{name}'" for name in _LOSSES))
 _STATS = {"name": pl.String, "severity": pl.String, "value": pl.Int64, "description": pl.String}
 
 
@@ -166,7 +176,7 @@ def _no_kernels(opened: Session) -> InputError:
 
 
 def _lost_data(stats: pl.DataFrame) -> str:
-    lost = stats.filter(pl.col("severity") == "data_loss")["name"]
+    lost = stats.filter((pl.col("severity") == "data_loss") | pl.col("name").is_in(_LOSSES))["name"]
     return f"the recording lost data: {', '.join(lost.unique(maintain_order=True))}" if lost.len() else ""
 
 
