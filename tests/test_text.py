@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from trace_budget.text import cells, cut_middle, safe, safe_lines
+from trace_budget.text import cells, cut_distinct, cut_middle, safe, safe_lines
 
 ANY = st.text(st.characters(), max_size=80)
 
@@ -43,6 +43,22 @@ def test_the_middle_goes_and_both_ends_stay() -> None:
 @given(st.text(st.characters(codec="latin-1", exclude_categories=("Cc", "Cf")), max_size=20))
 def test_widths_agree_with_an_independent_table_for_latin_text(text: str) -> None:
     assert cells(text) == cell_len(text)
+
+
+NAMES = st.lists(st.text("ab_1x", min_size=1, max_size=40), min_size=1, max_size=6)
+
+
+@given(NAMES, st.integers(8, 30))
+def test_distinct_cuts_keep_the_width_and_leave_short_names_alone(names: list[str], width: int) -> None:
+    shown = cut_distinct(names, width)
+    assert all(cells(text) <= width for text in shown)
+    assert all(cut == name for cut, name in zip(shown, names, strict=True) if len(name) <= width)
+
+
+def test_the_cut_moves_to_where_names_differ() -> None:
+    names = [f"Cijk_Alik_Bljk_{tile}_WGM8_KERNEL_4_1" for tile in ("MT16x32", "MT16x64", "MT32x32")]
+    assert cut_distinct(names, 20) == ["Cijk_A…MT16x32_WGM8…", "Cijk_A…MT16x64_WGM8…", "Cijk_A…MT32x32_WGM8…"]
+    assert cut_distinct(["a" * 30 + "b" * 30, "a" * 30 + "c" + "b" * 29], 9) == ["aaa…bbbb…", "aaa…cbbb…"]
 
 
 def test_wide_and_combining_characters() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
+from os.path import commonprefix
 
 # C0, DEL and C1 controls (terminal escapes), zero-width and direction marks (spoofing), line separators, surrogates.
 CONTROL_PATTERN = "[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
@@ -43,6 +45,33 @@ def cut_middle(text: str, width: int) -> str:
     head = _prefix(text, width // 2)
     tail = _prefix(text[::-1], width - 1 - cells(head))[::-1]
     return head + ELLIPSIS + tail
+
+
+def cut_distinct(texts: Sequence[str], width: int) -> list[str]:
+    """Each text in at most `width` columns; where `cut_middle` would make different ones look alike, the cut moves.
+
+    Then the beginning stays, and the part from where they differ.
+    """
+    short = [cut_middle(text, width) for text in texts]
+    alike: dict[str, set[str]] = {}
+    for cut, text in zip(short, texts, strict=True):
+        alike.setdefault(cut, set()).add(text)
+    shared = {cut: len(commonprefix(sorted(group))) for cut, group in alike.items()}  # noqa: RUF071  (names, not paths)
+    return [
+        cut if len(alike[cut]) == 1 else _cut_before(text, shared[cut], width)
+        for cut, text in zip(short, texts, strict=True)
+    ]
+
+
+def _cut_before(text: str, start: int, width: int) -> str:
+    """The beginning of the text, and what follows the last word boundary before `start`."""
+    head = _prefix(text, width // 3)
+    boundary = max(text.rfind(mark, 0, start) for mark in "_:, <(") + 1
+    begin = boundary if start - boundary < width // 4 else start
+    if begin <= len(head):
+        return _prefix(text, width - 1) + ELLIPSIS
+    tail, room = text[begin:], width - cells(head) - 1
+    return head + ELLIPSIS + (tail if cells(tail) <= room else _prefix(tail, room - 1) + ELLIPSIS)
 
 
 def _prefix(text: str, width: int) -> str:

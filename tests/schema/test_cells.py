@@ -5,7 +5,7 @@ import math
 import polars as pl
 import pytest
 
-from trace_budget.schema.cells import hidden_rows, plain_frame, show_cell, shown_columns
+from trace_budget.schema.cells import ShownColumn, hidden_rows, plain_frame, show_cell, shown_columns
 from trace_budget.schema.report import Table, TableColumn
 
 
@@ -31,9 +31,9 @@ def test_one_value_as_text(value: object, digits: int | None, text: str) -> None
 def test_shown_columns_follow_the_declared_order_and_the_limit() -> None:
     frame = pl.DataFrame({"us": [1.0, 2.0, 3.0], "name": ["a", "b", "c"], "extra": [0, 0, 0]})
     table = Table("t", "T", (TableColumn("name", "name"), TableColumn("us", "us", 1)), frame, limit=2)
-    (name, name_numeric, names), (us, us_numeric, numbers) = shown_columns(table)
-    assert (name.key, name_numeric, names) == ("name", False, ["a", "b"])
-    assert (us.key, us_numeric, numbers) == ("us", True, ["1.0", "2.0"])
+    name, us = shown_columns(table)
+    assert name == ShownColumn("name", ["a", "b"], numeric=False, prose=False)
+    assert us == ShownColumn("us", ["1.0", "2.0"], numeric=True, prose=False)
     assert hidden_rows(table) == 1
 
 

@@ -93,7 +93,7 @@ class Changing:
         ),
     ] = None
     extra_bytes: Annotated[
-        float,
+        float | None,
         option(
             "Change", "--extra-bytes", parser=not_negative, metavar="F", text="Added memory traffic per call; 0: none."
         ),

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 
 from trace_budget.contracts import Renderer
-from trace_budget.schema.cells import hidden_rows, shown_columns
+from trace_budget.schema.cells import ShownColumn, hidden_rows, shown_columns
 from trace_budget.schema.report import Line, Report, Table
 from trace_budget.schema.trace import SEVERITIES, Caveat
-from trace_budget.text import cells, cut_middle, safe
+from trace_budget.text import cells, cut_distinct, safe
 
 NAME_WIDTH = 64
 _MARKS = re.compile(r"[\\`*_<>\[\]~#|&]")
@@ -19,7 +19,7 @@ def render(report: Report) -> bytes:
     """Headings for title lines, fenced text for other lines, pipe tables, a list of caveats; UTF-8."""
     blocks = [
         *_lines(report.lines),
-        *(_table(table) for table in report.tables),
+        *(_table(table) for table in report.tables if table.limit != 0),
         *_lines(report.footer),
         *_caveats(report.caveats),
     ]
@@ -52,10 +52,7 @@ def _longest_run(text: str, char: str) -> int:
 
 
 def _table(table: Table) -> str:
-    columns = [
-        _column(column.title, numeric, [_cell(cell) for cell in column_cells])
-        for column, numeric, column_cells in shown_columns(table)
-    ]
+    columns = [_column(column) for column in shown_columns(table)]
     rows = ["| " + " | ".join(row) + " |" for row in zip(*columns, strict=True)]
     more = hidden_rows(table)
     tail = [f"\n{more} more rows; `--format csv` has them all."] if more else []
@@ -63,12 +60,15 @@ def _table(table: Table) -> str:
     return "\n".join([*title, *rows, *tail])
 
 
-def _column(title: str, numeric: bool, values: list[str]) -> list[str]:
+def _column(column: ShownColumn) -> list[str]:
     """Header, ruler and cells of one column, padded to one width so that the source lines up as well."""
-    header = _escaped(safe(title))
-    width = max(3, *(cells(text) for text in (header, *values)))
-    ruler = "-" * (width - 1) + ":" if numeric else ":" + "-" * (width - 1)
-    return [_padded(header, width, numeric), ruler, *(_padded(value, width, numeric) for value in values)]
+    header = _escaped(column.title)
+    values = column.cells if column.numeric or column.prose else cut_distinct(column.cells, NAME_WIDTH)
+    texts = [_escaped(value) if column.prose else _name(value) for value in values]
+    width = max(3, *(cells(text) for text in (header, *texts)))
+    ruler = "-" * (width - 1) + ":" if column.numeric else ":" + "-" * (width - 1)
+    head, *body = (_padded(text, width, column.numeric) for text in (header, *texts))
+    return [head, ruler, *body]
 
 
 def _padded(text: str, width: int, numeric: bool) -> str:
@@ -76,14 +76,13 @@ def _padded(text: str, width: int, numeric: bool) -> str:
     return gap + text if numeric else text + gap
 
 
-def _cell(text: str) -> str:
-    """A cell; text with marks becomes a code span, in which only the pipe needs escaping inside a table."""
-    short = cut_middle(text, NAME_WIDTH)
-    if not _MARKS.search(short):
-        return short
-    ticks = "`" * (_longest_run(short, "`") + 1)
-    space = " " if "`" in short else ""
-    return f"{ticks}{space}{short}{space}{ticks}".replace("|", "\\|")
+def _name(text: str) -> str:
+    """A name with marks becomes a code span, in which only the pipe needs escaping inside a table."""
+    if not _MARKS.search(text):
+        return text
+    ticks = "`" * (_longest_run(text, "`") + 1)
+    space = " " if "`" in text else ""
+    return f"{ticks}{space}{text}{space}{ticks}".replace("|", "\\|")
 
 
 def _escaped(text: str) -> str:

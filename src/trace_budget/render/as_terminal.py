@@ -6,19 +6,20 @@ import io
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from rich.console import Console
 from rich.text import Text
 
 from trace_budget.contracts import Renderer
-from trace_budget.schema.cells import hidden_rows, shown_columns
+from trace_budget.schema.cells import ShownColumn, hidden_rows, shown_columns
 from trace_budget.schema.report import Line, Report, Table
 from trace_budget.schema.trace import SEVERITIES, Caveat
-from trace_budget.text import cells, cut_middle, safe
+from trace_budget.text import cells, cut_distinct, cut_middle, safe
 
 WIDTH = 80
 GAP = 2
-NARROWEST_NAME = 16
+NARROWEST_TEXT = 16
 EXAMPLE_WIDTH = 60
 STYLES = {"title": "bold", "plain": "", "good": "green", "warn": "yellow", "bad": "bold red", "dim": "dim"}
 SEVERITY_STYLES = {"error": "bad", "warning": "warn", "note": "dim"}
@@ -26,15 +27,13 @@ SEVERITY_STYLES = {"error": "bad", "warning": "warn", "note": "dim"}
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    title: str
-    numeric: bool
-    cells: list[str]
+    shown: ShownColumn
     width: int
 
     @property
     def narrowest(self) -> int:
-        """Numbers are never cut; names give way down to a readable stump."""
-        return self.width if self.numeric else min(self.width, NARROWEST_NAME)
+        """Numbers are never cut; texts give way down to a readable stump."""
+        return self.width if self.shown.numeric else min(self.width, NARROWEST_TEXT)
 
 
 def render(report: Report) -> bytes:
@@ -62,7 +61,7 @@ def _render(report: Report, width: int, colour: bool) -> bytes:
     )
     blocks: list[Callable[[], None]] = [
         *([lambda: _print_lines(console, report.lines, width)] if report.lines else []),
-        *((lambda table=table: _print_table(console, table, width)) for table in report.tables),
+        *((lambda table=table: _print_table(console, table, width)) for table in report.tables if table.limit != 0),
         *([lambda: _print_lines(console, report.footer, width)] if report.footer else []),
         *([lambda: _print_lines(console, _caveat_lines(report.caveats), width)] if report.caveats else []),
     ]
@@ -110,12 +109,17 @@ def _print_table(console: Console, table: Table, width: int) -> None:
 
 
 def _columns(table: Table, width: int) -> list[_Column]:
-    """The columns at their natural widths; headers break at their spaces only where the table would not fit."""
-    shown = [(safe(column.title), numeric, values) for column, numeric, values in shown_columns(table)]
-    whole = [_Column(title, numeric, values, _widest(title, *values)) for title, numeric, values in shown]
+    """The columns at their natural widths; headers break only where the table would not fit."""
+    shown = shown_columns(table)
+    whole = [_Column(column, _widest(column.title, *column.cells)) for column in shown]
     if sum(column.width + GAP for column in whole) - GAP <= width:
         return whole
-    return [_Column(title, numeric, values, _widest(*title.split(), *values)) for title, numeric, values in shown]
+    return [_Column(column, _widest(*_pieces(column.title), *column.cells)) for column in shown]
+
+
+def _pieces(title: str) -> list[str]:
+    """Where a header may break: at spaces and after slashes."""
+    return title.replace("/", "/ ").split()
 
 
 def _widest(*texts: str) -> int:
@@ -135,22 +139,42 @@ def _blocks(columns: list[_Column], width: int) -> list[list[_Column]]:
 
 
 def _print_block(console: Console, columns: list[_Column], width: int) -> None:
-    """Bold header lines, then the rows; numbers to the right, names to the left."""
+    """Bold header lines, then the rows; numbers to the right, texts to the left."""
     widths = _fitted(columns, width)
-    heads = [textwrap.wrap(column.title, size) or [""] for column, size in zip(columns, widths, strict=True)]
+    heads = [_header_lines(column.shown.title, size) for column, size in zip(columns, widths, strict=True)]
     height = max(len(head) for head in heads)
     for line in zip(*([""] * (height - len(head)) + head for head in heads), strict=True):
         console.print(Text(_row(line, columns, widths), "bold"))
-    for row in zip(*(column.cells for column in columns), strict=True):
-        console.print(Text(_row(row, columns, widths)))
+    bodies = [_cell_lines(column.shown, size) for column, size in zip(columns, widths, strict=True)]
+    for cell_lines in zip(*bodies, strict=True):
+        for line in zip_longest(*cell_lines, fillvalue=""):
+            console.print(Text(_row(line, columns, widths)))
+
+
+def _header_lines(title: str, width: int) -> list[str]:
+    """The title on as few lines as its breaks allow."""
+    lines = [""]
+    for piece in _pieces(title):
+        joint = "" if lines[-1].endswith("/") or not lines[-1] else " "
+        longer = lines[-1] + joint + piece
+        lines = [*lines[:-1], longer] if cells(longer) <= width or not lines[-1] else [*lines, piece]
+    return lines
+
+
+def _cell_lines(column: ShownColumn, width: int) -> list[list[str]]:
+    """Each cell as the lines it takes: prose is wrapped, names are cut so that different ones look different."""
+    if column.numeric:
+        return [[cell] for cell in column.cells]
+    if column.prose:
+        return [textwrap.wrap(cell, width, break_on_hyphens=False) or [""] for cell in column.cells]
+    return [[cell] for cell in cut_distinct(column.cells, width)]
 
 
 def _row(texts: Sequence[str], columns: list[_Column], widths: list[int]) -> str:
-    shown = (
-        _padded(cut_middle(text, size), size, column.numeric)
-        for text, column, size in zip(texts, columns, widths, strict=True)
+    padded = (
+        _padded(text, size, column.shown.numeric) for text, column, size in zip(texts, columns, widths, strict=True)
     )
-    return (" " * GAP).join(shown).rstrip()
+    return (" " * GAP).join(padded).rstrip()
 
 
 def _padded(text: str, width: int, numeric: bool) -> str:
@@ -159,7 +183,7 @@ def _padded(text: str, width: int, numeric: bool) -> str:
 
 
 def _fitted(columns: list[_Column], width: int) -> list[int]:
-    """Widths that fit: the widest names shrink first, alike, and numbers keep theirs."""
+    """Widths that fit: the widest texts shrink first, alike, and numbers keep theirs."""
     room = width - GAP * (len(columns) - 1)
     widths = [min(column.width, max(room, column.narrowest)) for column in columns]
     while sum(widths) > room:

@@ -48,7 +48,7 @@ def check_report(checked: list[Checked], across: tuple[Caveat, ...]) -> Report:
         TableColumn("severity", "severity"),
         TableColumn("code", "code"),
         TableColumn("count", "count"),
-        TableColumn("text", "what it means"),
+        TableColumn("text", "what it means", prose=True),
     )
     first = trace_facts(checked[0].trace) if len(checked) == 1 else None
     return Report("trace-budget/check/1", document, first, lines, (Table("findings", "", columns, frame),))

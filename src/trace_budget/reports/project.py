@@ -202,7 +202,7 @@ def _evidence_table(p: Projection) -> Table:
             "answer": [a.text for a in p.evidence.values()],
         }
     )
-    columns = (TableColumn("question", "question"), TableColumn("grade", "grade"), TableColumn("answer", "answer"))
+    columns = (TableColumn("question", "question"), TableColumn("grade", "grade"), TableColumn("answer", "answer", prose=True))
     return Table("evidence", "evidence (A measured here, B measured with control, C stated, D unknown)", columns, frame)
 
 

@@ -22,9 +22,9 @@ def formats_report(readers: list[Reader]) -> Report:
     )
     columns = (
         TableColumn("format", "format"),
-        TableColumn("title", "what it is"),
-        TableColumn("recognised_by", "recognised by"),
-        TableColumn("cannot_tell", "cannot tell"),
+        TableColumn("title", "what it is", prose=True),
+        TableColumn("recognised_by", "recognised by", prose=True),
+        TableColumn("cannot_tell", "cannot tell", prose=True),
     )
     lines = (Line("formats are recognised by content; --from FORMAT overrides"),)
     return Report(
@@ -40,7 +40,7 @@ def schema_report() -> Report:
         for column in spec.columns
     ]
     frame = pl.DataFrame(rows, schema=["table", "column", "type", "nullable", "meaning"], orient="row")
-    columns = tuple(TableColumn(name, name) for name in frame.columns)
+    columns = tuple(TableColumn(name, name, prose=name in ("type", "meaning")) for name in frame.columns)
     lines = tuple(Line(f"{spec.name}: {spec.meaning}") for spec in TABLES)
     return Report(
         "trace-budget/schema/1",

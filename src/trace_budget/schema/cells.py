@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import polars as pl
 
-from trace_budget.schema.report import Table, TableColumn
+from trace_budget.schema.report import Table
 from trace_budget.text import CONTROL_PATTERN, safe
 from trace_budget.units import show_count, show_number
+
+
+@dataclass(frozen=True, slots=True)
+class ShownColumn:
+    """One column as text; numbers go to the right, prose may be wrapped, other texts are names."""
+
+    title: str
+    cells: list[str]
+    numeric: bool
+    prose: bool
 
 
 def show_cell(value: object, digits: int | None) -> str:
@@ -25,11 +36,16 @@ def show_cell(value: object, digits: int | None) -> str:
     return safe(str(value))
 
 
-def shown_columns(table: Table) -> list[tuple[TableColumn, bool, list[str]]]:
-    """The columns people read, each with whether it is numeric and its cells as text, cut to the table's row limit."""
+def shown_columns(table: Table) -> list[ShownColumn]:
+    """The columns people read, with their cells as text, cut to the table's row limit."""
     head = table.frame if table.limit is None else table.frame.head(table.limit)
     return [
-        (column, head[column.key].dtype.is_numeric(), [show_cell(value, column.digits) for value in head[column.key]])
+        ShownColumn(
+            safe(column.title),
+            [show_cell(value, column.digits) for value in head[column.key]],
+            head[column.key].dtype.is_numeric(),
+            column.prose,
+        )
         for column in table.columns
     ]
 

@@ -14,18 +14,22 @@ Json = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """How one column of a table is shown: a header with its unit, and decimals for numbers (None: text or count)."""
+    """How one column of a table is shown: a header with its unit, and decimals for numbers (None: text or count).
+
+    Where room is short, names are cut in the middle; `prose` is wrapped over several lines instead.
+    """
 
     key: str
     title: str
     digits: int | None = None
+    prose: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows in a frame whose columns carry units in their names; `columns` is the order people read them in.
 
-    CSV and Parquet write the whole frame; terminal and Markdown show `columns`, at most `limit` rows.
+    CSV and Parquet write the whole frame; terminal and Markdown show `columns`, at most `limit` rows (0: not shown).
     """
 
     name: str
