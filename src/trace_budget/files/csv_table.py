@@ -11,6 +11,7 @@ import polars as pl
 
 from trace_budget.errors import InputError
 from trace_budget.files.csv_lines import Lines
+from trace_budget.files.dictionary import Dictionary
 from trace_budget.files.inflate import PlainStream
 
 CHUNK_BYTES = 16 << 20
@@ -170,7 +171,7 @@ class _OpenTable:
         left = names.index(shape.wide) if shape.wide in names else len(names) - 1
         self._lines = Lines(left, len(names) - 1 - left)
         self._index = {name: i for i, name in enumerate(names) if name in _wanted(shape) and name not in names[:i]}
-        self._dictionaries = {name: _Dictionary() for name in shape.texts if name in names}
+        self._dictionaries = {name: Dictionary() for name in shape.texts if name in names}
         self._frames: list[pl.DataFrame] = []
         self._repaired = self._dropped = 0
         self._bad_line: int | None = None
@@ -225,19 +226,3 @@ def _split(chunk: bytes) -> pl.Series:
         encoding="utf8-lossy",
     )
     return table["line"]
-
-
-class _Dictionary:
-    """The distinct texts of a column over all chunks, and the codes of one chunk in them."""
-
-    def __init__(self) -> None:
-        self._codes: dict[str, int] = {}
-
-    def codes(self, column: pl.Series) -> pl.Series:
-        distinct = column.drop_nulls().unique(maintain_order=True)
-        codes = [self._codes.setdefault(text, len(self._codes)) for text in distinct.to_list()]
-        return column.replace_strict(distinct, pl.Series(codes, dtype=pl.UInt32), default=None, return_dtype=pl.UInt32)
-
-    def decoded(self, codes: pl.Series) -> pl.Series:
-        texts = list(self._codes)
-        return pl.Series(codes.name, texts, dtype=pl.Enum(texts)).gather(codes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from trace_budget.errors import InputError
 from trace_budget.files.gunzip import Gunzip
 
 CHUNK_BYTES = 1 << 20
+_LONGEST_MATCH = 1 << 12
 LIMIT_VARIABLE = "TRACE_BUDGET_INFLATE_LIMIT"
 _MAGIC = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"PK\x03\x04", "zip"), (b"PK\x05\x06", "zip"))
 _ZSTD_LIBRARIES = ("compression.zstd", "zstandard", "backports.zstd")
@@ -112,6 +114,17 @@ class PlainStream:
         self._rest = data[cut:]
         return data[:cut]
 
+    def skip_past(self, pattern: re.Pattern[bytes]) -> bool:
+        """Read on until just behind the first match of `pattern` (up to 4 KiB long); False, at the end, without one."""
+        window = b""
+        while chunk := self.read(CHUNK_BYTES):
+            window += chunk
+            if found := pattern.search(window):
+                self._rest = window[found.end() :] + self._rest
+                return True
+            window = window[-_LONGEST_MATCH:]
+        return False
+
     def _plain_chunks(self) -> Iterator[bytes]:
         if self.compression == "gzip":
             return self._bounded(self._gzip())
@@ -170,10 +183,14 @@ def plain_file(path: Path) -> Iterator[Path]:
             return
         with tempfile.TemporaryDirectory(prefix="trace-budget-") as folder:
             copy = Path(folder) / (path.stem or "plain")
-            with copy.open("wb") as target:
-                while chunk := stream.read(CHUNK_BYTES):
-                    target.write(chunk)
+            _write_all(stream, copy)
             yield copy
+
+
+def _write_all(stream: PlainStream, copy: Path) -> None:
+    with copy.open("wb") as target:
+        while chunk := stream.read(CHUNK_BYTES):
+            target.write(chunk)
 
 
 def _zstd_library(path: Path) -> Any:

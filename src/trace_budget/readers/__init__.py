@@ -19,9 +19,13 @@ NAMES: tuple[str, ...] = (
     "rocprof_v1_db",
     "perfetto",
     "rocprofv3_csv",
+    "rocprofv3_json",
     "rocprof_v1_csv",
+    "rocprof_v1_json",
     "rocprofv2_csv",
     "kernel_stats_csv",
+    "hipprof_json",
+    "rpd_json",
     "nsys_csv",
 )
 

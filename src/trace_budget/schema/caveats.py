@@ -45,15 +45,22 @@ def _no_length(ops: pl.DataFrame) -> tuple[Caveat, ...]:
 def without_duplicates(ops: pl.DataFrame, keys: list[str]) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
     """Drop rows equal in all `keys` to an earlier one (the same execution listed twice), with a caveat."""
     kept = ops.unique(keys, keep="first", maintain_order=True)
-    dropped = ops.height - kept.height
-    text = "rows that list an execution a second time (same name, times and place) were dropped"
-    return kept, ((Caveat("duplicate_rows_dropped", text, dropped),) if dropped else ())
+    return kept, duplicates(ops.height - kept.height)
+
+
+def duplicates(dropped: int) -> tuple[Caveat, ...]:
+    """Executions that the file lists twice."""
+    text = "rows that list an execution a second time (same name and times) were dropped"
+    return (Caveat("duplicate_rows_dropped", text, dropped),) if dropped else ()
 
 
 def orphan_ops(ops: pl.DataFrame, calls: pl.DataFrame) -> tuple[Caveat, ...]:
-    """Device work whose launching call is not in the file; nothing when the file holds no calls at all."""
+    """Device work whose launching call is not in the file, or that the file cannot link to any call."""
     if not calls.height:
         return (no_calls(),)
+    if ops["correlation"].null_count() == ops.height and ops["launch_id"].null_count() == ops.height:
+        text = "the file holds API calls, but does not say which of them launched which operation"
+        return (Caveat("launches_unknown", text, ops.height),)
     rows = ops.filter(pl.col("launch_id").is_null())
     text = "device operations were launched by calls outside the recording: they belong to no step"
     return (Caveat("orphan_ops", text, rows.height, "note", _example(rows)),) if rows.height else ()

@@ -1,0 +1,27 @@
+"""A dictionary-encoded text column that grows batch by batch: each distinct text is kept once."""
+
+from __future__ import annotations
+
+import polars as pl
+
+
+class Dictionary:
+    """Turns texts into codes, and in the end codes into an Enum column."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+
+    def code(self, text: str) -> int:
+        """The code of one text."""
+        return self._codes.setdefault(text, len(self._codes))
+
+    def codes(self, column: pl.Series) -> pl.Series:
+        """The codes (UInt32) of one batch of texts; null stays null."""
+        distinct = column.drop_nulls().unique(maintain_order=True)
+        codes = [self.code(text) for text in distinct.to_list()]
+        return column.replace_strict(distinct, pl.Series(codes, dtype=pl.UInt32), default=None, return_dtype=pl.UInt32)
+
+    def decoded(self, codes: pl.Series) -> pl.Series:
+        """The texts of codes, as an Enum of all texts seen."""
+        texts = list(self._codes)
+        return pl.Series(codes.name, texts, dtype=pl.Enum(texts)).gather(codes)

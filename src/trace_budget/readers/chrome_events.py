@@ -1,0 +1,108 @@
+"""Chrome trace events written by ROCm's and Hygon's own profilers: streamed, their loosely typed numbers made exact."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+import polars as pl
+
+from trace_budget.errors import InputError
+from trace_budget.files.dictionary import Dictionary
+from trace_budget.files.inflate import PlainStream
+from trace_budget.files.json_stream import ObjectStream
+from trace_budget.readers.csv_trace import ns_from_decimal
+from trace_budget.schema import caveats
+from trace_budget.schema.trace import Caveat
+
+T = TypeVar("T")
+Number = str | int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class EventFile:
+    """The events of one file as columns; `damage` says why it ends early, if it does."""
+
+    path: Path
+    frame: pl.DataFrame
+    damage: str
+    caveats: tuple[Caveat, ...]
+
+
+def read_events(
+    path: Path,
+    event: type[T],
+    columns: Callable[[Sequence[T]], pl.DataFrame],
+    texts: tuple[str, ...] = ("name",),
+    after: re.Pattern[bytes] | None = None,
+) -> EventFile:
+    """Read the events of `traceEvents` (or of a bare array) as `columns` makes them of each batch.
+
+    String columns named in `texts` become Enum. With `after`, reading starts behind its first match (JSON in a page);
+    InputError when there is none.
+    """
+    dictionaries = {name: Dictionary() for name in texts}
+    frames = [_coded(columns([]), dictionaries)]
+    with PlainStream(path) as plain:
+        if after is not None and not plain.skip_past(after):
+            raise InputError("a page without a trace in it", where=str(path), expected=after.pattern.decode())
+        stream = ObjectStream(plain, "traceEvents", _decoder(event))
+        frames.extend(_coded(columns(batch), dictionaries) for batch in stream)
+        reason = plain.damage or ("" if stream.ended else "the list of events does not end")
+        found = stream.damage
+    frame = pl.concat(frames)
+    place = f"byte {found.first_offset}" if found.first_offset is not None else ""
+    return EventFile(
+        path,
+        frame.with_columns(dictionary.decoded(frame[name]) for name, dictionary in dictionaries.items()),
+        reason,
+        caveats.damaged_lines(found.dropped, found.repaired, place),
+    )
+
+
+def _coded(frame: pl.DataFrame, dictionaries: dict[str, Dictionary]) -> pl.DataFrame:
+    return frame.with_columns(dictionary.codes(frame[name]).alias(name) for name, dictionary in dictionaries.items())
+
+
+def _decoder(event: type[T]) -> Callable[[memoryview], list[T]]:
+    """A decoder of a list of events that takes bytes that are not UTF-8 as replacement characters."""
+    decoder = msgspec.json.Decoder(list[event])  # type: ignore[valid-type]
+
+    def decode(text: memoryview) -> list[T]:
+        try:
+            return decoder.decode(text)
+        except msgspec.DecodeError:
+            data = bytes(text)
+            clean = data.decode("utf-8", "replace").encode()
+            if clean == data:
+                raise
+            return decoder.decode(clean)
+
+    return decode
+
+
+def integers(values: Sequence[Number]) -> pl.Series:
+    """Int64 of numbers that may be written as text; null for what is no integer."""
+    kinds = set(map(type, values))
+    if kinds <= {int, type(None)}:
+        return pl.Series(values, dtype=pl.Int64, strict=False)
+    if not kinds <= {str, type(None)}:
+        values = [None if value is None else str(value) for value in values]
+    return pl.Series(values, dtype=pl.String).cast(pl.Int64, strict=False)
+
+
+def trailing_integers(values: Sequence[Number]) -> pl.Series:
+    """Int64 of the number a text ends with (`Thread12`, `Stream0`, `7`); null without one."""
+    texts = pl.Series([None if value is None else str(value) for value in values], dtype=pl.String)
+    return texts.str.extract(r"(\d+)$", 1).cast(pl.Int64, strict=False)
+
+
+def ns_of_us(values: Sequence[Number]) -> pl.Series:
+    """Integer ns of decimal microseconds written as text or number; digits beyond ns are cut."""
+    texts = pl.Series([None if value is None else str(value) for value in values], dtype=pl.String)
+    frame = texts.alias("us").to_frame()
+    return frame.select(ns_from_decimal("us", 3)).to_series()

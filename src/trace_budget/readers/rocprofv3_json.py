@@ -1,0 +1,106 @@
+"""rocprofv3 JSON (`--output-format json`, `*_results.json`): one document for all processes of a run.
+
+Kernel names are looked up by kernel_id, names of calls and copies through the run's own string tables, since the
+numbers behind them move between releases. Read piece by piece, so a cut file keeps every whole record before the cut.
+Source: rocprofiler-sdk, `source/lib/output/generateJSON.cpp`. Refused with advice: counter runs. Ignored: HSA and RCCL
+calls, allocations, scratch memory, PC samples.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from trace_budget.contracts import Head, Reader, ReadOptions
+from trace_budget.errors import InputError
+from trace_budget.files.dictionary import Dictionary
+from trace_budget.files.inflate import PlainStream
+from trace_budget.files.json_parts import PartStream
+from trace_budget.readers import rocprofv3_records as records
+from trace_budget.readers.database_trace import Records, trace_of
+from trace_budget.schema import caveats
+from trace_budget.schema.trace import Caveat, Trace
+
+_START = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*\{\s*"rocprofiler-sdk-tool"\s*:')
+_RECORD = "Record with: rocprofv3 --kernel-trace --hip-runtime-trace --marker-trace --output-format json -- COMMAND"
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    path: Path
+    damage: str
+
+
+def _recognises(head: Head) -> bool:
+    return _START.match(head.data) is not None
+
+
+def _read(path: Path, options: ReadOptions) -> Trace:
+    names = records.Names()
+    processes = [records.Process(names)]
+    with PlainStream(path) as plain:
+        stream = PartStream(plain, records.DECODERS)
+        for part, objects in stream:
+            if part == "metadata" and objects and objects[0].pid is not None:
+                processes.append(records.Process(names, objects[0].pid))
+            elif part == "counter_collection" and objects:
+                raise _counter_run(path)
+            else:
+                processes[-1].add(part, objects)
+        reason = plain.damage or ("" if stream.complete else "the document does not end")
+        damaged = caveats.damaged_lines(stream.damage.dropped, stream.damage.repaired)
+    found = [process.read() for process in processes]
+    if not sum(process.dispatches for process in found):
+        raise InputError("no kernel dispatches", where=str(path), found=reason or "an empty list", advice=_RECORD)
+    return trace_of(
+        _Source(path, reason),
+        "rocprofv3_json",
+        Records(
+            _all(names.ops, [process.ops for process in found]),
+            _all(names.calls, [process.calls for process in found]),
+            _all(names.markers, [process.markers for process in found]),
+            ("pid", "correlation"),
+            caveats=(*damaged, *_nameless(found)),
+        ),
+        device_name=_device_name(found),
+        vendor="AMD",
+        source_bytes=path.stat().st_size,
+        dispatch_gap_in_duration=True,
+    )
+
+
+def _all(names: Dictionary, frames: list[pl.DataFrame]) -> pl.DataFrame:
+    rows = pl.concat(frames)
+    return rows.with_columns(names.decoded(rows["name"]))
+
+
+def _counter_run(path: Path) -> InputError:
+    message = "a performance-counter run: kernels run one by one, their times are no decode step's"
+    return InputError(message, where=str(path), found="records in counter_collection", advice=_RECORD)
+
+
+def _nameless(found: list[records.Found]) -> tuple[Caveat, ...]:
+    count = sum(process.nameless for process in found)
+    text = "dispatches have no entry among the kernel symbols: they are named by their number"
+    return (Caveat("nameless_kernels", text, count, "warning"),) if count else ()
+
+
+def _device_name(found: list[records.Found]) -> str | None:
+    """The name of the device with most work."""
+    busiest = max(found, key=lambda process: process.dispatches)
+    devices = busiest.ops["device"].drop_nulls().mode().sort().to_list()
+    return busiest.device_names.get(devices[0]) if devices else None
+
+
+READER = Reader(
+    name="rocprofv3_json",
+    title="rocprofv3 JSON",
+    recognised_by='a document that starts with the key "rocprofiler-sdk-tool"',
+    cannot_tell="calls and steps unless --hip-runtime-trace and --marker-trace were on; streams before ROCm 7",
+    recognises=_recognises,
+    read=_read,
+    suffixes=(".json", ".json.gz"),
+)
