@@ -13,6 +13,7 @@ from trace_budget.projection.timeline import Timeline
 from trace_budget.schema.findings import Int64Array
 
 HOST_TIGHT_NS = 1_000
+UNSEEN_HOST_GAP_NS = 20_000  # without launches in the trace, a longer gap is taken for the host's
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,8 @@ def expected_edges(line: Timeline) -> Edges:
     host_slack = np.where(line.launch >= 0, np.maximum(line.start_ns - line.release_ns - line.latency_ns[1], 0), -1)
     causes: list[list[tuple[int, int]]] = []
     for op in range(line.size):
-        near = [int(p) for p in order[earliest[op] : latest[op]] if p != op]
+        # Nothing near: what ended last is still the best guess, with the slack it had.
+        near = [int(p) for p in order[min(earliest[op], max(latest[op] - 1, 0)) : latest[op]] if p != op]
         causes.append(_causes(line, op, near, int(host_slack[op])))
     _repeat_over_replays(line, causes)
     _join_loose_ends(line, causes)
@@ -69,10 +71,9 @@ def _causes(line: Timeline, op: int, near: list[int], host_slack: int) -> list[t
         return out
     if line.replay[op] < 0 and 0 <= host_slack <= HOST_TIGHT_NS:
         return out
-    if near:
-        last = max(int(line.end_ns[p]) for p in near)
-        out += [(p, last - int(line.end_ns[p])) for p in near if p not in {q for q, _ in out}]
-    return out
+    known_ops = {p for p, _ in out}
+    last = max((int(line.end_ns[p]) for p in near), default=0)
+    return out + [(p, last - int(line.end_ns[p])) for p in near if p not in known_ops]
 
 
 def _slack(line: Timeline, gap: int) -> int:
@@ -146,8 +147,23 @@ def _runs_beside(line: Timeline) -> np.ndarray:
 
 
 def _calibrated(line: Timeline, causes: list[list[tuple[int, int]]], host_slack: Int64Array) -> Edges:
-    """Make sure each op has a cause without slack: its launch where nothing on the device touches it, else none at all."""
-    tight = np.array([any(slack == 0 for _, slack in pairs) for pairs in causes], dtype=bool)
+    """Take the least slack of each op off all of its causes, so that one of them holds it back: its calibrated lag.
+
+    Without launches in the trace an op after a long gap is anchored: the host may have been the cause.
+    """
+    unlimited = np.iinfo(np.int64).max
+    on_device = np.array([min((slack for _, slack in pairs), default=unlimited) for pairs in causes])
     launched = line.launch >= 0
-    slack = np.where(~tight & launched, 0, host_slack)
-    return Edges(tuple(tuple(pairs) for pairs in causes), slack, ~tight & ~launched)
+    least = np.minimum(on_device, np.where(launched, host_slack, unlimited))
+    anchored = ~launched & (_gap_before(line) > UNSEEN_HOST_GAP_NS)
+    adjusted = tuple(
+        tuple((p, slack - int(lag)) for p, slack in pairs) for pairs, lag in zip(causes, least, strict=True)
+    )
+    return Edges(adjusted, np.where(launched, host_slack - least, -1), anchored)
+
+
+def _gap_before(line: Timeline) -> Int64Array:
+    """Idle time of the device before each op."""
+    reach = np.concatenate(([0], np.maximum.accumulate(line.end_ns)[:-1]))
+    gap: Int64Array = np.maximum(line.start_ns - reach, 0)
+    return gap

@@ -88,7 +88,7 @@ class _Sweep:
         self.high.by_end[:] = -np.inf
         self.low.by_end[:] = np.inf
         self.passed = 0
-        self.far = np.full(self.columns, float(-line.start_ns[0]) if line.size else 0.0)
+        self.far = np.full(self.columns, np.inf)
         self.highest = np.zeros(self.columns)
         self.far_to = 0
         self.start_list, self.end_list = line.start_ns.tolist(), line.end_ns.tolist()
@@ -127,7 +127,14 @@ class _Sweep:
         behind = (
             self.low.by_end[self.far_to : last] + np.maximum(time - self.ends[self.far_to : last] - width, 0)[:, None]
         )
-        return np.minimum(self.far + (time - width), behind.min(axis=0)) if behind.size else self.far + (time - width)
+        # What ran before the stretch does not move.
+        least = np.minimum(self.far + (time - width), float(max(time - self.start_list[0] - width, 0)))
+        return np.minimum(least, behind.min(axis=0)) if behind.size else least
+
+    def _end_before(self, time: int) -> int:
+        """When the last op that ended by `time` did so; the begin of the stretch when none has."""
+        place = int(np.searchsorted(self.ends, time, side="right")) - 1
+        return int(self.ends[place]) if place >= 0 else self.start_list[0]
 
     def _highest_near(self, time: int, width: int) -> FloatArray | None:
         """The largest shift of an end close enough before `time` to have triggered it; None when there is none."""
@@ -155,18 +162,23 @@ class _Sweep:
         line, start = self.line, self.start_list[op]
         if line.edges_known[op]:
             sources = [p for p in (int(line.fifo[op]), *line.waits_on[op]) if p >= 0]
-            terms = [self.low.end[p] + max(start - self.end_list[p] - line.gap_max_ns, 0) for p in sources]
+            slacks = [max(start - self.end_list[p] - line.gap_max_ns, 0) for p in sources]
+            terms = [self.low.end[p] + slack for p, slack in zip(sources, slacks, strict=True)]
         else:
+            slacks = [max(start - self._end_before(start) - line.gap_max_ns, 0)]
             terms = [self._lowest_before(start, line.gap_max_ns)]
         if line.early[op]:
             terms.append(self.low.start[line.fifo[op]])
+            slacks.append(0)
         call = int(line.launch[op])
         if call >= 0:
-            slack = max(start - int(line.release_ns[op]) - line.latency_ns[1], 0)
-            terms.append(self.low.at_launch[call] + slack)
-        elif line.replay[op] < 0:
+            slacks.append(max(start - int(line.release_ns[op]) - line.latency_ns[1], 0))
+            terms.append(self.low.at_launch[call] + slacks[-1])
+        else:
+            slacks.append(0)
             terms.append(np.zeros(self.columns))
-        self.low.start[op] = np.min(terms, axis=0)
+        # Something held the op back: where every cause shows slack, the smallest was lag after all.
+        self.low.start[op] = np.min(terms, axis=0) - min(slacks)
 
     def _expected_op(self, op: int) -> None:
         line = self.line
@@ -214,7 +226,8 @@ class _Sweep:
         last = self._last_end(call, entered, returned)
         if last is None or blocked <= POLL_NS:
             return
-        lowest = self._lowest_before(returned, self.return_ns)
+        late = max(returned - int(self.end_list[last]) - self.return_ns, 0)
+        lowest = self._lowest_before(returned, self.return_ns) - late
         self.low.host[thread] = np.minimum(self.low.host[thread] + max(blocked - POLL_NS, 0), lowest)
         self.expected.host[thread] = np.minimum(
             self.expected.host[thread] + max(blocked - POLL_NS, 0), self.expected.end[last]

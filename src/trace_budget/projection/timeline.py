@@ -41,7 +41,7 @@ class Host:
 class Timeline:
     """Ops of one device over a stretch of whole steps, sorted by start; times relative to the first start.
 
-    `lane`: dense stream number; `fifo`: previous op on the lane when both were launched one by one, else -1;
+    `lane`: dense stream number; `fifo`: what an eager op follows on its lane, -1 for the first and for graph nodes;
     `early`: starts before `fifo` ended (PDL); `effective_ns`: the part of the op that delays what follows;
     `replay`: dense graph-launch number, -1 for eager ops; `node`: identity of the op inside its replay;
     `launch`: row in `host`, -1 unknown; `release_ns`: latest host-side readiness (graph nodes are streamed on ROCm);
@@ -116,10 +116,10 @@ def _arrays(trace: Trace, ops: pl.DataFrame, floor: Floor, count: int, following
     end = ops["end_ns"].to_numpy() - origin
     lane = _dense(ops["stream"].fill_null(-1).to_numpy())
     launch, host, replay = _host(trace, ops, origin)
-    fifo = _in_order(start, end, _previous_on_lane(lane, replay))
+    fifo = _in_order(start, end, _previous_on_lane(lane, end, replay))
     start, early = _touching(start, end, fifo)
     before = np.where(early, np.minimum(end[np.maximum(fifo, 0)], end), start)
-    latency = _latency(start, end, fifo, launch, replay, host)
+    latency = _latency(start, end, launch, replay, host)
     waits = _known_waits(trace, ops, host, launch)
     single = np.unique(lane).size == 1
     # With one stream, or with every cross-stream wait recorded, nothing else can hold an eager op back.
@@ -135,13 +135,20 @@ def _dense(values: Int64Array) -> Int64Array:
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
-def _previous_on_lane(lane: Int64Array, replay: Int64Array) -> Int64Array:
-    """The eager op before each eager op on its stream; graph replays are not ordered by the stream they are shown on."""
+def _previous_on_lane(lane: Int64Array, end: Int64Array, replay: Int64Array) -> Int64Array:
+    """What each eager op follows on its stream: the op before, or all of a graph replay, which is its last op to end.
+
+    Replay nodes have no such predecessor: inside a graph the stream shown orders nothing.
+    """
     fifo = np.full(lane.size, -1, dtype=np.int64)
-    eager = np.flatnonzero(replay < 0)
-    order = eager[np.argsort(lane[eager], kind="stable")]
+    order = np.argsort(lane, kind="stable")
     same = lane[order][1:] == lane[order][:-1]
     fifo[order[1:][same]] = order[:-1][same]
+    for index in np.unique(replay[replay >= 0]):
+        nodes = np.flatnonzero(replay == index)
+        follows = np.isin(fifo, nodes)
+        fifo[follows] = nodes[np.argmax(end[nodes])]
+    fifo[replay >= 0] = -1
     return fifo
 
 
@@ -189,22 +196,17 @@ def _host(trace: Trace, ops: pl.DataFrame, origin: int) -> tuple[Int64Array, Hos
     return launch, host, np.where(replay >= 0, _dense(replay) - int((replay < 0).any()), -1)
 
 
-def _latency(
-    start: Int64Array, end: Int64Array, fifo: Int64Array, launch: Int64Array, replay: Int64Array, host: Host
-) -> tuple[int, int]:
-    """(low, high) time from a launch call to the start of its op when the stream was empty at the call."""
-    eager = (launch >= 0) & (replay < 0)
-    if not eager.any():
+def _latency(start: Int64Array, end: Int64Array, launch: Int64Array, replay: Int64Array, host: Host) -> tuple[int, int]:
+    """(low, high) time from a launch call to the start of its op when the device had nothing else to do at the call."""
+    reach = np.concatenate(([0], np.maximum.accumulate(end)[:-1]))
+    called = host.start_ns[np.maximum(launch, 0)] if host.start_ns.size else start
+    first = np.concatenate(([True], launch[1:] != launch[:-1])) | (replay < 0)
+    lag = (start - called)[(launch >= 0) & first & (reach <= called)]
+    if lag.size == 0:
         return 0, UNKNOWN_LATENCY_NS
-    lag = start[eager] - host.start_ns[launch[eager]]
-    previous = fifo[eager]
-    empty = (previous < 0) | (end[np.maximum(previous, 0)] <= host.start_ns[launch[eager]])
-    low = max(int(lag.min()), 0)
-    samples = lag[empty]
-    if samples.size == 0:
-        return low, low + UNKNOWN_LATENCY_NS
-    usual = samples[samples <= LATENCY_SPREAD * np.median(samples)]
-    return low, int(usual.max()) if usual.size else low
+    # What starts much later than its like also waited for something else.
+    usual = lag[lag <= LATENCY_SPREAD * np.median(lag)]
+    return max(int(lag.min()), 0), int(usual.max()) if usual.size else int(lag.min())
 
 
 def _release(
