@@ -63,8 +63,7 @@ def _table(table: Table) -> str:
 def _column(column: ShownColumn) -> list[str]:
     """Header, ruler and cells of one column, padded to one width so that the source lines up as well."""
     header = _escaped(column.title)
-    values = column.cells if column.numeric or column.prose else cut_distinct(column.cells, NAME_WIDTH)
-    texts = [_escaped(value) if column.prose else _name(value) for value in values]
+    texts = [_escaped(value) for value in column.cells] if column.prose else _names(column)
     width = max(3, *(cells(text) for text in (header, *texts)))
     ruler = "-" * (width - 1) + ":" if column.numeric else ":" + "-" * (width - 1)
     head, *body = (_padded(text, width, column.numeric) for text in (header, *texts))
@@ -76,10 +75,16 @@ def _padded(text: str, width: int, numeric: bool) -> str:
     return gap + text if numeric else text + gap
 
 
-def _name(text: str) -> str:
-    """A name with marks becomes a code span, in which only the pipe needs escaping inside a table."""
-    if not _MARKS.search(text):
-        return text
+def _names(column: ShownColumn) -> list[str]:
+    """Cells that are no prose: as code, all of them, where one of them holds marks."""
+    if column.numeric:
+        return column.cells
+    names = cut_distinct(column.cells, NAME_WIDTH)
+    return [_code(name) for name in names] if any(_MARKS.search(name) for name in names) else names
+
+
+def _code(text: str) -> str:
+    """A code span, in which only the pipe needs escaping inside a table."""
     ticks = "`" * (_longest_run(text, "`") + 1)
     space = " " if "`" in text else ""
     return f"{ticks}{space}{text}{space}{ticks}".replace("|", "\\|")

@@ -202,7 +202,11 @@ def _evidence_table(p: Projection) -> Table:
             "answer": [a.text for a in p.evidence.values()],
         }
     )
-    columns = (TableColumn("question", "question"), TableColumn("grade", "grade"), TableColumn("answer", "answer", prose=True))
+    columns = (
+        TableColumn("question", "question"),
+        TableColumn("grade", "grade"),
+        TableColumn("answer", "answer", prose=True),
+    )
     return Table("evidence", "evidence (A measured here, B measured with control, C stated, D unknown)", columns, frame)
 
 
