@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 MAGIC = b"SQLite format 3\0"
-CHUNK_ROWS = 4_096
+CHUNK_ROWS = 16_384
 LONGEST_VALUE_BYTES = 1 << 26
 _WAL_HEADER_BYTES = 32
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
@@ -53,7 +53,7 @@ class Database:
         where: str = "",
         parameters: Sequence[Any] = (),
     ) -> pl.DataFrame:
-        """Columns of one table as Int64 or String in storage order; columns the table lacks are null.
+        """Columns of one table as Int64, Int32 or String in storage order; columns the table lacks are null.
 
         Whole numbers stored as text are read exactly; what is no whole number becomes null. `where` is SQL with `?`
         for each of `parameters`. Raises InputError naming the table when it is damaged or a value is too long.

@@ -101,8 +101,8 @@ def with_launch_ids(ops: pl.DataFrame, calls: pl.DataFrame, keys: Sequence[str])
         .unique(keys, keep="first", maintain_order=True)
         .select(*keys, pl.col("launch_id").cast(pl.Int64))
     )
-    linked = ops.join(first, on=list(keys), how="left", maintain_order="left")
-    return linked, ordered.drop("launch_id")
+    found = ops.select(keys).join(first, on=list(keys), how="left", maintain_order="left")
+    return ops.with_columns(found["launch_id"]), ordered.drop("launch_id")
 
 
 def with_call_kinds(calls: pl.DataFrame) -> pl.DataFrame:

@@ -94,7 +94,7 @@ def _agents(db: Database) -> pl.DataFrame:
 
 
 def _kernels(db: Database, agents: pl.DataFrame) -> pl.DataFrame:
-    rows = timed_rows(db, "rocpd_kernel_dispatch", ("kernel_id", "event_id", "graph_node_id", *_SIZES))
+    rows = timed_rows(db, "rocpd_kernel_dispatch", ("kernel_id", "event_id", "graph_node_id"), tuple(_SIZES))
     symbols = frame_of(db, "rocpd_info_kernel_symbol", ("id",), ("display_name", "kernel_name"))
     known = [pl.when(pl.col(name) != "").then(pl.col(name)) for name in ("display_name", "kernel_name")]
     symbols = symbols.with_columns(pl.coalesce(*known).alias("name"))

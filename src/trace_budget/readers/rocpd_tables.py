@@ -15,7 +15,7 @@ import polars as pl
 from trace_budget.files.sqlite import Database
 
 _SUFFIX = re.compile(r"_?[0-9A-Fa-f]{8}[0-9A-Fa-f_]*")
-_PLACE = ("nid", "pid", "tid", "agent_id", "queue_id", "stream_id")
+_PLACE = ("pid", "tid", "agent_id", "queue_id", "stream_id")
 
 
 def tables_of(names: Sequence[str], base: str) -> list[str]:
@@ -27,9 +27,12 @@ def _is_suffixed(name: str, base: str) -> bool:
     return name.startswith(f"{base}_") and _SUFFIX.fullmatch(name, len(base) + 1) is not None
 
 
-def frame_of(db: Database, base: str, numbers: Sequence[str] = (), texts: Sequence[str] = ()) -> pl.DataFrame:
+def frame_of(
+    db: Database, base: str, numbers: Sequence[str] = (), texts: Sequence[str] = (), sizes: Sequence[str] = ()
+) -> pl.DataFrame:
     """The columns of all tables of one kind, with `guid`: the suffix of the table, or its column where it has none."""
-    columns: dict[str, pl.DataType] = {name: pl.Int64() for name in numbers} | {name: pl.String() for name in texts}
+    columns: dict[str, pl.DataType] = {name: pl.Int64() for name in numbers}
+    columns |= {name: pl.String() for name in texts} | {name: pl.Int32() for name in sizes}
     frames = [pl.DataFrame(schema={**columns, "guid": pl.String()})]
     for table in tables_of(tuple(db.tables), base):
         suffix = table[len(base) :].strip("_").replace("_", "-")
@@ -40,34 +43,32 @@ def frame_of(db: Database, base: str, numbers: Sequence[str] = (), texts: Sequen
     return pl.concat(frames)
 
 
-def timed_rows(db: Database, base: str, numbers: Sequence[str]) -> pl.DataFrame:
+def timed_rows(db: Database, base: str, numbers: Sequence[str], sizes: Sequence[str] = ()) -> pl.DataFrame:
     """Rows of one kind with start, end and the row ids of their place, from wherever the schema version keeps them."""
-    rows = frame_of(db, base, ("start", "end", "start_id", "end_id", "track_id", *_PLACE, *numbers))
-    if rows["track_id"].null_count() < rows.height:
-        rows = _with_track(db, rows)
-    if rows["start_id"].null_count() < rows.height:
-        rows = _with_timestamps(db, rows)
-    return rows.drop("start_id", "end_id", "track_id")
+    tables = tables_of(tuple(db.tables), base)
+    tracked = any(db.has(table, "track_id") for table in tables)
+    stamped = any(db.has(table, "start_id") for table in tables)
+    ids = (*(("track_id",) if tracked else ()), *(("start_id", "end_id") if stamped else ()))
+    rows = frame_of(db, base, ("start", "end", *_PLACE, *ids, *numbers), sizes=sizes)
+    if tracked:
+        tracks = frame_of(db, "rocpd_track", ("id", *_PLACE))
+        rows = _filled(looked_up(rows, "track_id", tracks, **{name: f"{name}_found" for name in _PLACE}), _PLACE)
+    if stamped:
+        stamps = frame_of(db, "rocpd_timestamp", ("id", "value"))
+        for edge in ("start", "end"):
+            rows = looked_up(rows, f"{edge}_id", stamps, value=f"{edge}_found")
+        rows = _filled(rows, ("start", "end"))
+    return rows.drop(ids)
 
 
-def _with_track(db: Database, rows: pl.DataFrame) -> pl.DataFrame:
-    tracks = frame_of(db, "rocpd_track", ("id", *_PLACE)).rename({"id": "track_id"})
-    joined = rows.join(tracks, on=["guid", "track_id"], how="left", suffix="_of_track", maintain_order="left")
-    filled = joined.with_columns(pl.coalesce(name, f"{name}_of_track").alias(name) for name in _PLACE)
-    return filled.drop(f"{name}_of_track" for name in _PLACE)
-
-
-def _with_timestamps(db: Database, rows: pl.DataFrame) -> pl.DataFrame:
-    stamps = frame_of(db, "rocpd_timestamp", ("id", "value"))
-    for edge in ("start", "end"):
-        values = stamps.rename({"id": f"{edge}_id", "value": f"{edge}_value"})
-        rows = rows.join(values, on=["guid", f"{edge}_id"], how="left", maintain_order="left")
-        rows = rows.with_columns(pl.coalesce(edge, f"{edge}_value").alias(edge)).drop(f"{edge}_value")
-    return rows
+def _filled(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    filled = [pl.coalesce(name, f"{name}_found").alias(name) for name in names]
+    return rows.with_columns(filled).drop(f"{name}_found" for name in names)
 
 
 def looked_up(rows: pl.DataFrame, column: str, values: pl.DataFrame, **renamed: str) -> pl.DataFrame:
-    """Join `values` (guid, id, …) by the row id in `column`; `renamed` maps its columns to new names, others go."""
+    """Add columns of `values` (guid, id, …), renamed as told, by the row id in `column`; only these are copied."""
     new = (pl.col(old).alias(name) for old, name in renamed.items())
-    wanted = values.select("guid", pl.col("id").alias(column), *new)
-    return rows.join(wanted, on=["guid", column], how="left", maintain_order="left")
+    wanted = values.select("guid", pl.col("id").alias(column), *new).unique(["guid", column], keep="any")
+    found = rows.select("guid", column).join(wanted, on=["guid", column], how="left", maintain_order="left")
+    return rows.with_columns(found[name] for name in renamed.values())
