@@ -21,6 +21,12 @@ class Dictionary:
         codes = [self.code(text) for text in distinct.to_list()]
         return column.replace_strict(distinct, pl.Series(codes, dtype=pl.UInt32), default=None, return_dtype=pl.UInt32)
 
+    def recoded(self, column: pl.Series) -> pl.Series:
+        """The codes of an Enum column, found once per category instead of once per row."""
+        texts = column.dtype.categories.to_list() if isinstance(column.dtype, pl.Enum) else []
+        codes = pl.Series([self.code(text) for text in texts], dtype=pl.UInt32)
+        return codes.gather(column.to_physical()).alias(column.name)
+
     def decoded(self, codes: pl.Series) -> pl.Series:
         """The texts of codes, as an Enum of all texts seen."""
         texts = list(self._codes)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
 
 from trace_budget.errors import InputError
 from trace_budget.files.csv_table import CsvFile, CsvTable
+from trace_budget.files.dictionary import Dictionary
 from trace_budget.schema import caveats
 from trace_budget.schema.tables import CALLS, MARKERS
 from trace_budget.schema.trace import Caveat
@@ -27,6 +28,16 @@ def rows_of(file: CsvFile, name: str) -> pl.DataFrame:
         return frames[0]
     texts = [frame.with_columns(pl.col(pl.Enum).cast(pl.String)) for frame in frames]
     return pl.concat(texts, how="diagonal") if texts else pl.DataFrame()
+
+
+def stacked(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return the rows of all frames, whose Enum columns `name` differ; columns that some lack are null there."""
+    if len(frames) == 1:
+        return frames[0]
+    names = Dictionary()
+    coded = [frame.with_columns(names.recoded(frame["name"])) for frame in frames]
+    rows = pl.concat(coded, how="diagonal_relaxed")
+    return rows.with_columns(names.decoded(rows["name"]))
 
 
 def required(file: CsvFile, header: str) -> CsvFile:

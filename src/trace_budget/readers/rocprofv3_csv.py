@@ -20,7 +20,16 @@ from trace_budget.errors import InputError
 from trace_budget.files.csv_table import CsvFile, CsvTable, first_lines
 from trace_budget.files.inflate import PlainStream
 from trace_budget.readers import rocprofv3_tables as tables
-from trace_budget.readers.csv_trace import NO_CALLS, NO_MARKERS, damage_of, overlaps, required, sibling, stem_of
+from trace_budget.readers.csv_trace import (
+    NO_CALLS,
+    NO_MARKERS,
+    damage_of,
+    overlaps,
+    required,
+    sibling,
+    stacked,
+    stem_of,
+)
 from trace_budget.readers.database_trace import Records, trace_of
 from trace_budget.schema import caveats
 from trace_budget.schema.trace import Caveat, Trace
@@ -58,6 +67,7 @@ class _Beside:
     rows: dict[str, pl.DataFrame]
     device_names: dict[int, str]
     read: list[CsvTable]
+    cut: list[Caveat]
     foreign: list[str]
 
 
@@ -66,11 +76,10 @@ def _read(path: Path, options: ReadOptions) -> Trace:
     kernels = _kernels(file)
     beside = _beside(path, kernels)
     calls, markers = beside.rows.get("calls", NO_CALLS), beside.rows.get("markers", NO_MARKERS)
-    ops = pl.concat(
-        [kernels, *(rows for what, rows in beside.rows.items() if what == "copies")], how="diagonal_relaxed"
-    ).drop("tid")
+    ops = stacked([kernels, *(rows for what, rows in beside.rows.items() if what == "copies")]).drop("tid")
     found = (
         *caveats.several_processes(len(file.of("kernels"))),
+        *beside.cut,
         *damage_of(*file.tables, *beside.read),
         *_foreign(beside.foreign),
         *_shortened(kernels, markers),
@@ -119,7 +128,7 @@ def _has_rows(path: Path) -> bool:
 
 
 def _beside(path: Path, kernels: pl.DataFrame) -> _Beside:
-    beside = _Beside({}, {}, [], [])
+    beside = _Beside({}, {}, [], [], [])
     for what, file in _siblings(path):
         if what == "agents":
             beside.device_names.update(tables.gpu_names(file))
@@ -130,6 +139,8 @@ def _beside(path: Path, kernels: pl.DataFrame) -> _Beside:
             continue
         beside.rows[what] = rows
         beside.read.extend(file.tables)
+        if file.damage:
+            beside.cut.append(caveats.partial_file(f"{file.path.name}: {file.damage}"))
     return beside
 
 
