@@ -51,6 +51,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             vendor="Hygon",
             dispatch_gap_in_duration=True,
             source_bytes=path.stat().st_size,
+            rank=options.rank,
         )
 
 

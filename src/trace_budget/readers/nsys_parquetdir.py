@@ -16,7 +16,7 @@ def _recognises(head: Head) -> bool:
 
 def _read(path: Path, options: ReadOptions) -> Trace:
     folder = ParquetFolder(path)
-    return read_trace(folder, "nsys_parquetdir", folder.size_bytes)
+    return read_trace(folder, "nsys_parquetdir", folder.size_bytes, options.rank)
 
 
 READER = Reader(

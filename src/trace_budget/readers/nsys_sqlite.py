@@ -16,7 +16,7 @@ def _recognises(head: Head) -> bool:
 
 def _read(path: Path, options: ReadOptions) -> Trace:
     with sqlite.opened(path) as database:
-        return read_trace(database, "nsys_sqlite", path.stat().st_size)
+        return read_trace(database, "nsys_sqlite", path.stat().st_size, options.rank)
 
 
 READER = Reader(

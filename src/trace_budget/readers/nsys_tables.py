@@ -55,7 +55,7 @@ def is_nsys(names: Collection[str]) -> bool:
     return "StringIds" in names and (activities or "META_DATA_EXPORT" in names)
 
 
-def read_trace(tables: Tables, format_name: str, source_bytes: int) -> Trace:
+def read_trace(tables: Tables, format_name: str, source_bytes: int, rank: int | None) -> Trace:
     """The Trace of one Nsight Systems export; InputError when it holds no kernels or only whole graphs."""
     strings = tables.read("StringIds", {"id": pl.Int64(), "value": pl.String()})
     kernels = _kernels(tables, strings)
@@ -81,6 +81,7 @@ def read_trace(tables: Tables, format_name: str, source_bytes: int) -> Trace:
         device_name=_device_names(tables),
         vendor="NVIDIA",
         source_bytes=source_bytes,
+        rank=rank,
     )
 
 

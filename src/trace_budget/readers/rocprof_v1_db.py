@@ -45,6 +45,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             vendor="AMD",
             dispatch_gap_in_duration=True,
             source_bytes=path.stat().st_size,
+            rank=options.rank,
         )
 
 

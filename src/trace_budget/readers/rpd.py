@@ -41,6 +41,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             vendor="NVIDIA" if cuda else "AMD",
             dispatch_gap_in_duration=not cuda,
             source_bytes=path.stat().st_size,
+            rank=options.rank,
         )
 
 
