@@ -35,7 +35,9 @@ class ProjectOutput(Output):
     force: Annotated[
         bool,
         option(
-            PANEL, "--force", text="Overwrite the output file; also go on when --baseline-us contradicts the trace."
+            PANEL,
+            "--force",
+            text="Overwrite the output file; also go on when --baseline-us or --calls contradicts the trace.",
         ),
     ] = False
 
