@@ -55,14 +55,20 @@ def analyse(trace: Trace, scope: Scope = EVERYTHING) -> Found:
 def _with_timeline(trace: Trace) -> None:
     if trace.aggregates is not None:
         raise NotInTraceError(
-            "sums per kernel hold no timeline", where=trace.path, expected="a trace with timestamps", found=trace.format,
+            "sums per kernel hold no timeline",
+            where=trace.path,
+            expected="a trace with timestamps",
+            found=trace.format,
             advice="`trace-budget kernels` shows what they tell.",
-        )  # fmt: skip
+        )
     if trace.gpu_ops.is_empty():
         raise InputError(
-            "no GPU kernels in this trace", where=trace.path, expected="kernels, copies or memsets", found=f"{trace.events or 0} events, none on a device",
+            "no GPU kernels in this trace",
+            where=trace.path,
+            expected="kernels, copies or memsets",
+            found=f"{trace.events or 0} events, none on a device",
             advice="Is this a CPU-only rank, the frontend process, or a recording without GPU activities?",
-        )  # fmt: skip
+        )
 
 
 def project(

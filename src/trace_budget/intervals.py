@@ -71,7 +71,9 @@ def depth(start_ns: Int64Array, end_ns: Int64Array) -> Depth:
     return Depth(solo, int(width[active >= 1].sum()), int(width[active >= 2].sum()))
 
 
-def covered_length(start_ns: Int64Array, end_ns: Int64Array, by_start_ns: Int64Array, by_end_ns: Int64Array) -> Int64Array:
+def covered_length(
+    start_ns: Int64Array, end_ns: Int64Array, by_start_ns: Int64Array, by_end_ns: Int64Array
+) -> Int64Array:
     """For each interval of the first set, the time in ns during which the second set is active."""
     starts, ends = union(by_start_ns, by_end_ns)
     if starts.size == 0:
@@ -88,7 +90,9 @@ def _covered_until(time_ns: Int64Array, starts: Int64Array, ends: Int64Array) ->
     return whole + inside
 
 
-def stack_groups(group: Int64Array, start_ns: Int64Array, end_ns: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+def stack_groups(
+    group: Int64Array, start_ns: Int64Array, end_ns: Int64Array
+) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Move the intervals of each group (0 … g-1) to a stretch of time of its own, so one sweep serves all groups.
 
     Returns the moved starts and ends and, per group, where its stretch begins; a stretch is as long as its group's

@@ -16,8 +16,10 @@ NEAR_ZERO_NS = 50_000  # gaps beyond this are idle time, not dispatch
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """`floor_ns`: 1st percentile of kernel durations (None with too few kernels); `gap_ns`: usual gap between
-    neighbours on one stream; `gap_max_ns`: the largest gap that still means "back to back" (g_max of the bounds);
+    """How short kernels get and how close together they run, in ns.
+
+    `floor_ns`: 1st percentile of kernel durations (None with too few kernels); `gap_ns`: usual gap between neighbours
+    on one stream; `gap_max_ns`: the largest gap that still means "back to back" (g_max of the bounds);
     `abutting_share`: share of neighbours that touch exactly, the sign that the gap is booked into the duration.
     """
 

@@ -50,7 +50,10 @@ def lost_kernels(trace: Trace) -> tuple[Caveat, ...]:
         )
     short = _short_replays(trace, sizes[sizes > 0])
     if short:
-        text = f"{len(short)} graph replays run a few kernels less than their like (for example {short[0][0]} instead of {short[0][1]}): kernels were lost in recording"
+        text = (
+            f"{len(short)} graph replays run a few kernels less than their like (for example {short[0][0]} instead of"
+            f" {short[0][1]}): kernels were lost in recording"
+        )
         out.append(Caveat("lost_kernels", text, len(short), "error"))
     return tuple(out)
 
@@ -85,7 +88,10 @@ def _outliers(trace: Trace) -> tuple[Caveat, ...]:
     if far.is_empty():
         return ()
     share = 100.0 * float(far["dur_ns"].sum()) / max(float(ops["dur_ns"].sum()), 1.0)
-    text = f"{far.height} kernels take over {OUTLIER_TIMES:g} times the median of their like ({share:.1f} % of kernel time): waits or broken times; medians stand beside means"
+    text = (
+        f"{far.height} kernels take over {OUTLIER_TIMES:g} times the median of their like ({share:.1f} % of kernel"
+        " time): waits or broken times; medians stand beside means"
+    )
     return (Caveat("duration_outliers", text, far.height, "warning" if share > 5 else "note", str(far["name"][0])),)
 
 
@@ -98,7 +104,10 @@ def _same_stream_overlaps(trace: Trace) -> tuple[Caveat, ...]:
     if not count:
         return ()
     longest = float(ahead.to_numpy().max()) / 1000
-    text = f"{count} kernels start before their predecessor on the stream ended (up to {longest:.2f} us): normal with PDL; busy time is a union, not a sum"
+    text = (
+        f"{count} kernels start before their predecessor on the stream ended (up to {longest:.2f} us): normal with PDL;"
+        " busy time is a union, not a sum"
+    )
     return (Caveat("same_stream_overlaps", text, count, "note"),)
 
 
@@ -114,7 +123,10 @@ def _dispatch_bound(trace: Trace, steps: Steps) -> tuple[Caveat, ...]:
     near = durations <= FLOOR_TIMES * floor
     if near.mean() < 0.3:
         return ()
-    text = f"{100 * near.mean():.0f} % of kernels take less than {FLOOR_TIMES:g} times the dispatch floor of {floor / 1000:.2f} us: only removing launches makes them cheaper"
+    text = (
+        f"{100 * near.mean():.0f} % of kernels take less than {FLOOR_TIMES:g} times the dispatch floor of"
+        f" {floor / 1000:.2f} us: only removing launches makes them cheaper"
+    )
     return (Caveat("many_at_dispatch_floor", text, int(near.sum()), "note"),)
 
 
@@ -124,14 +136,20 @@ def _idle(steps: Steps) -> tuple[Caveat, ...]:
     busy = rows["busy_ns"].median()
     if not isinstance(busy, (int, float)) or whole <= 0 or 1 - busy / whole < IDLE_SHARE:
         return ()
-    text = f"the device is busy {100 * busy / whole:.0f} % of the step: the host or another device sets the pace for the rest, and shorter kernels may save nothing"
+    text = (
+        f"the device is busy {100 * busy / whole:.0f} % of the step: the host or another device sets the pace for the"
+        " rest, and shorter kernels may save nothing"
+    )
     return (Caveat("mostly_idle", text, 1, "warning"),)
 
 
 def _inflation(steps: Steps, token_ns: float | None) -> tuple[Caveat, ...]:
     if token_ns is None or abs(steps.step_ns / token_ns - 1.0) <= INFLATION:
         return ()
-    text = f"the profiled step takes {steps.step_ns / token_ns:.2f} times the stated token: the profiler slows the run or the token is another workload's"
+    text = (
+        f"the profiled step takes {steps.step_ns / token_ns:.2f} times the stated token: the profiler slows the run or"
+        " the token is another workload's"
+    )
     return (Caveat("profiler_inflation", text, 1, "warning"),)
 
 

@@ -8,6 +8,10 @@ from trace_budget.schema.findings import Layers, Overlap, Steps
 from trace_budget.schema.trace import Trace
 
 KEYS = ["kind", "name"]
+TABLE = (
+    "kernel", "kind", "calls_per_step", "calls", "layers", "layers_hit", "calls_per_layer", "steps", "steps_hit",
+    "mean_ns", "median_ns", "min_ns", "max_ns", "ns_per_step", "pct_of_step", "exposed_ns_per_step",
+)  # fmt: skip
 
 
 def op_table(trace: Trace, steps: Steps, layers: Layers, overlap: Overlap) -> pl.DataFrame:
@@ -56,11 +60,8 @@ def kernel_table(trace: Trace, steps: Steps, layers: Layers, overlap: Overlap) -
             (100.0 * pl.col("ns_per_step") / step_ns).alias("pct_of_step"),
         )
         .sort("ns_per_step", "kernel", descending=[True, False])
-        .select(
-            "kernel", "kind", "calls_per_step", "calls", "layers", "layers_hit", "calls_per_layer", "steps", "steps_hit",
-            "mean_ns", "median_ns", "min_ns", "max_ns", "ns_per_step", "pct_of_step", "exposed_ns_per_step",
-        )
-    )  # fmt: skip
+        .select(TABLE)
+    )
 
 
 def _layer_hits(ops: pl.DataFrame) -> pl.DataFrame:

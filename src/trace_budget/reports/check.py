@@ -63,10 +63,8 @@ def _line(checked: Checked) -> Line:
     style = {"good": "good", "usable": "warn", "broken": "bad"}[trust]
     trace = checked.trace
     device = f", {trace.device_name}" if trace.device_name else ""
-    return Line(
-        f"{trace.path}: {trust} ({trace.format}{device}, {trace.gpu_ops.height} GPU ops{'' if trace.complete else ', PARTIAL'})",
-        style,
-    )
+    partial = "" if trace.complete else ", PARTIAL"
+    return Line(f"{trace.path}: {trust} ({trace.format}{device}, {trace.gpu_ops.height} GPU ops{partial})", style)
 
 
 def across_ranks(traces: list[Trace]) -> tuple[Caveat, ...]:

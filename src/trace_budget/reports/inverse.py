@@ -18,17 +18,23 @@ def threshold_report(found: Found, rows: pl.DataFrame, token: Token, policy: Pol
     frame = micros(rows)
     target_us = policy.target_pct / 100 * us_from_ns(token.token_ns) * token.tokens_per_step
     columns = (
-        TableColumn("kernel", "kernel"), TableColumn("calls_per_step", "calls/step"), TableColumn("required_us_per_call", "must save us/call", 3),
-        TableColumn("ceiling_us_per_call", "has us/call", 3), TableColumn("ceiling_pct", "% of token", 2), TableColumn("attainable", "can"),
-    )  # fmt: skip
+        TableColumn("kernel", "kernel"),
+        TableColumn("calls_per_step", "calls/step"),
+        TableColumn("required_us_per_call", "must save us/call", 3),
+        TableColumn("ceiling_us_per_call", "has us/call", 3),
+        TableColumn("ceiling_pct", "% of token", 2),
+        TableColumn("attainable", "can"),
+    )
     text = (
-        f"{show_pct(policy.target_pct)} of a token of {show_us(us_from_ns(token.token_ns))} us is {show_us(target_us)} us a step; "
-        "integration loses part of it, so aim higher"
+        f"{show_pct(policy.target_pct)} of a token of {show_us(us_from_ns(token.token_ns))} us is"
+        f" {show_us(target_us)} us a step; integration loses part of it, so aim higher"
     )
     document = {
-        "target_pct": policy.target_pct, "token_us": us_from_ns(token.token_ns), "target_us_per_step": target_us,
+        "target_pct": policy.target_pct,
+        "token_us": us_from_ns(token.token_ns),
+        "target_us_per_step": target_us,
         "rows": frame.to_dicts(),
-    }  # fmt: skip
+    }
     caveats = (*found.trace.caveats, *found.steps.caveats, *found.layers.caveats, *token.caveats)
     return Report(
         "trace-budget/threshold/1",
@@ -49,9 +55,11 @@ def estimate_report(
     split = f" / {tokens_per_step:g} tokens a step" if tokens_per_step != 1 else ""
     arithmetic = (
         f"{show_us(saving_us)} us a call x {show_count(result.calls)} calls x hit {hits}{split} = "
-        f"{show_us(result.saving_us_per_token)} us of {show_number(token_us / 1000, 3)} ms a token = {show_number(result.pct, 5)} %"
+        f"{show_us(result.saving_us_per_token)} us of {show_number(token_us / 1000, 3)} ms a token"
+        f" = {show_number(result.pct, 5)} %"
     )
-    inverse = f"for {show_pct(target_pct)}: {show_us(result.required_us_per_call)} us a call, more with what integration loses"
+    required = show_us(result.required_us_per_call)
+    inverse = f"for {show_pct(target_pct)}: {required} us a call, more with what integration loses"
     note = Line("an upper bound from stated figures: no overlap, no launch limits, nothing lost in integration", "dim")
     document = {
         "saving_us_per_call": saving_us,
@@ -68,11 +76,15 @@ def estimate_report(
         "required_us_per_call": result.required_us_per_call,
     }
     frame = pl.DataFrame({k: [v] for k, v in document.items() if isinstance(v, (int, float))})
-    columns = (TableColumn("saving_us_per_call", "us/call", 3), TableColumn("calls_per_step", "calls/step"), TableColumn("saving_us_per_token", "us/token", 3), TableColumn("pct", "% of token", 5), TableColumn("required_us_per_call", f"us/call for {target_pct:g} %", 4))  # fmt: skip
-    return Report(
-        "trace-budget/estimate/1",
-        document,
-        None,
-        (Line(arithmetic), Line(inverse), note),
-        (Table("estimate", "", columns, frame),),
+    table = Table("estimate", "", _estimate_columns(target_pct), frame)
+    return Report("trace-budget/estimate/1", document, None, (Line(arithmetic), Line(inverse), note), (table,))
+
+
+def _estimate_columns(target_pct: float) -> tuple[TableColumn, ...]:
+    return (
+        TableColumn("saving_us_per_call", "us/call", 3),
+        TableColumn("calls_per_step", "calls/step"),
+        TableColumn("saving_us_per_token", "us/token", 3),
+        TableColumn("pct", "% of token", 5),
+        TableColumn("required_us_per_call", f"us/call for {target_pct:g} %", 4),
     )

@@ -28,40 +28,78 @@ def project_report(found: Found, projection: Projection) -> Report:
 
 def document(projection: Projection) -> dict[str, object]:
     """The JSON document, keys as fixed in the interface; times in us, shares in %."""
-    p, tokens = projection, projection.token.tokens_per_step
+    p = projection
     return {
-        "token": {
-            "step_us": us_from_ns(p.token.step_ns), "steps": p.token.steps, "busy_us": us_from_ns(p.token.busy_ns),
-            "cpu_us": us_from_ns(p.token.cpu_ns) if p.token.cpu_ns is not None else None,
-            "tokens_per_step": tokens, "token_us": us_from_ns(p.token.token_ns), "source": p.token.source,
-            "measure": p.token.measure, "mad_us": us_from_ns(p.token.spread.mad),
-            "ci95_us": [us_from_ns(v) for v in p.token.spread.ci95] if p.token.spread.ci95 else None,
-            "profiled_over_stated": p.token.inflation,
-        },
+        "token": _token(p),
         "matched": _matched(p),
-        "saving_us_per_call": {**_range(p.saving.low.mean(), p.saving.expected.mean(), p.saving.high.mean()), "source": p.saving.source, "kappa": p.saving.kappa},
-        "saving_us_per_step": {
-            "naive": us_from_ns(p.limits.naive), "exposed": us_from_ns(p.limits.exposed), "chain": us_from_ns(p.limits.chain),
-            **_range(p.limits.low, p.limits.expected, p.limits.high),
+        **_savings(p),
+        "hit_rate": {
+            "low": p.hit_rate.low,
+            "high": p.hit_rate.high,
+            "source": "user" if p.candidate.hit_rate else "assumed",
         },
-        "saving_us_per_token": _range(p.limits.low / tokens, p.limits.expected / tokens, p.limits.high / tokens),
-        "pct": {"naive": p.pct.naive, "low": p.pct.low, "expected": p.pct.expected, "high": p.pct.high, "ceiling": p.pct.ceiling},
-        "hit_rate": {"low": p.hit_rate.low, "high": p.hit_rate.high, "source": "user" if p.candidate.hit_rate else "assumed"},
         "required": {
-            "target_pct": p.required.target_pct, "us_per_call": _us(p.required.plain_ns),
-            "us_per_call_with_dilution": _us(p.required.diluted_ns), "ceiling_us_per_call": us_from_ns(p.required.ceiling_ns),
+            "target_pct": p.required.target_pct,
+            "us_per_call": _us(p.required.plain_ns),
+            "us_per_call_with_dilution": _us(p.required.diluted_ns),
+            "ceiling_us_per_call": us_from_ns(p.required.ceiling_ns),
         },
         "headroom_us": _us(p.limits.headroom_ns),
         "detect": {"mde_pct": p.verdict.mde_pct, "runs_needed": p.runs_needed, "pairs_needed": p.pairs_needed},
         "model": {
-            "gap_max_us": us_from_ns(p.limits.gap_max_ns), "dilution": p.verdict.dilution, "steps": p.limits.steps,
+            "gap_max_us": us_from_ns(p.limits.gap_max_ns),
+            "dilution": p.verdict.dilution,
+            "steps": p.limits.steps,
             "assumes": "fixed order of work; a dependency starts its op within gap_max_us; no contention",
         },
         "evidence": {key: {"grade": a.grade, "source": a.source, "text": a.text} for key, a in p.evidence.items()},
         "verdict": p.verdict.verdict,
         "reason": p.verdict.reason,
         "why": p.verdict.why,
-    }  # fmt: skip
+    }
+
+
+def _token(p: Projection) -> Json:
+    token = p.token
+    return {
+        "step_us": us_from_ns(token.step_ns),
+        "steps": token.steps,
+        "busy_us": us_from_ns(token.busy_ns),
+        "cpu_us": _us(token.cpu_ns),
+        "tokens_per_step": token.tokens_per_step,
+        "token_us": us_from_ns(token.token_ns),
+        "source": token.source,
+        "measure": token.measure,
+        "mad_us": us_from_ns(token.spread.mad),
+        "ci95_us": [us_from_ns(v) for v in token.spread.ci95] if token.spread.ci95 else None,
+        "profiled_over_stated": token.inflation,
+    }
+
+
+def _savings(p: Projection) -> Json:
+    """Savings per call, step and token in us, and per token in %."""
+    tokens, limits, pct = p.token.tokens_per_step, p.limits, p.pct
+    return {
+        "saving_us_per_call": {
+            **_range(p.saving.low.mean(), p.saving.expected.mean(), p.saving.high.mean()),
+            "source": p.saving.source,
+            "kappa": p.saving.kappa,
+        },
+        "saving_us_per_step": {
+            "naive": us_from_ns(limits.naive),
+            "exposed": us_from_ns(limits.exposed),
+            "chain": us_from_ns(limits.chain),
+            **_range(limits.low, limits.expected, limits.high),
+        },
+        "saving_us_per_token": _range(limits.low / tokens, limits.expected / tokens, limits.high / tokens),
+        "pct": {
+            "naive": pct.naive,
+            "low": pct.low,
+            "expected": pct.expected,
+            "high": pct.high,
+            "ceiling": pct.ceiling,
+        },
+    }
 
 
 def _matched(p: Projection) -> Json:
@@ -125,7 +163,10 @@ def _lines(p: Projection) -> tuple[Line, ...]:
         f"{show_number(per_token / 1000, 4)} ms of {show_number(token_ms, 3)} ms a token = {show_pct(p.pct.naive)}"
     )
     durations = m.ops["dur_ns"].drop_nulls()
-    today = f"today {show_us(us_from_ns(float(_median(durations.to_numpy()))))} us a call (median of {m.ops.height}), {show_pct(p.pct.ceiling)} of the token in all: the ceiling"
+    today = (
+        f"today {show_us(us_from_ns(float(_median(durations.to_numpy()))))} us a call (median of {m.ops.height}),"
+        f" {show_pct(p.pct.ceiling)} of the token in all: the ceiling"
+    )
     return (
         Line(m.kernel, "title"),
         Line(arithmetic),
@@ -137,7 +178,8 @@ def _lines(p: Projection) -> tuple[Line, ...]:
 
 def _token_line(p: Projection) -> str:
     token = p.token
-    text = f"step {show_us(us_from_ns(token.step_ns))} us ({token.measure}, median of {token.steps}), busy {show_us(us_from_ns(token.busy_ns))} us"
+    step, busy = show_us(us_from_ns(token.step_ns)), show_us(us_from_ns(token.busy_ns))
+    text = f"step {step} us ({token.measure}, median of {token.steps}), busy {busy} us"
     if token.source == "user":
         text += f"; token {show_us(us_from_ns(token.token_ns))} us as stated"
     return text
@@ -213,12 +255,12 @@ def _evidence_table(p: Projection) -> Table:
 def _verdict_lines(p: Projection) -> tuple[Line, ...]:
     lines = [Line(f"{p.verdict.verdict}: {p.verdict.why}", STYLES[p.verdict.verdict])]
     if p.verdict.verdict in ("GO", "MARGINAL") and p.runs_needed:
-        lines.append(
-            Line(
-                f"an endpoint A/B needs about {p.runs_needed} runs an arm, or {p.pairs_needed} interleaved pairs, to see the expected {show_pct(p.pct.expected * p.verdict.dilution)}",
-                "dim",
-            )
+        seen = show_pct(p.pct.expected * p.verdict.dilution)
+        text = (
+            f"an endpoint A/B needs about {p.runs_needed} runs an arm, or {p.pairs_needed} interleaved pairs,"
+            f" to see the expected {seen}"
         )
+        lines.append(Line(text, "dim"))
     if p.verdict.verdict != "INVALID":
         lines.append(Line("projected from the trace: a bound within the model, not a measurement", "dim"))
     return tuple(lines)

@@ -6,6 +6,7 @@ import polars as pl
 
 from trace_budget.analysis.kernels import kernel_table, layer_map, op_table
 from trace_budget.projection.project import Found
+from trace_budget.schema.findings import Segment
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Trace
 from trace_budget.units import show_count, show_us, us_from_ns
@@ -30,8 +31,9 @@ def _head(found: Found) -> tuple[Line, ...]:
     steps, layers = found.steps, found.layers
     used = len(steps.used)
     text = (
-        f"{used} of {steps.frame.height} step(s) counted, phase {steps.phase}, by {steps.method} ({steps.confidence} confidence); "
-        f"step {show_us(us_from_ns(steps.step_ns))} us; {layers.layers or 'no'} layers by {layers.method} ({layers.confidence})"
+        f"{used} of {steps.frame.height} step(s) counted, phase {steps.phase}, by {steps.method}"
+        f" ({steps.confidence} confidence); step {show_us(us_from_ns(steps.step_ns))} us;"
+        f" {layers.layers or 'no'} layers by {layers.method} ({layers.confidence})"
     )
     return (Line(text),)
 
@@ -44,10 +46,14 @@ def kernels_report(found: Found) -> Report:
         "median_us", "min_us", "max_us", "us_per_step", "pct_of_step", "exposed_us_per_step",
     )  # fmt: skip
     columns = (
-        TableColumn("kernel", "kernel"), TableColumn("calls_per_step", "calls/step"), TableColumn("layers_hit", "layers"),
-        TableColumn("median_us", "median us", 2), TableColumn("us_per_step", "us/step", 1),
-        TableColumn("pct_of_step", "% step", 2), TableColumn("exposed_us_per_step", "exposed us", 1),
-    )  # fmt: skip
+        TableColumn("kernel", "kernel"),
+        TableColumn("calls_per_step", "calls/step"),
+        TableColumn("layers_hit", "layers"),
+        TableColumn("median_us", "median us", 2),
+        TableColumn("us_per_step", "us/step", 1),
+        TableColumn("pct_of_step", "% step", 2),
+        TableColumn("exposed_us_per_step", "exposed us", 1),
+    )
     document = {"phase": found.steps.phase, "step_us": us_from_ns(found.steps.step_ns), "rows": rows.to_dicts()}
     return _report("kernels", found, document, _head(found), (Table("kernels", "", columns, rows),))
 
@@ -62,9 +68,12 @@ def aggregates_report(trace: Trace) -> Report:
         .with_columns(pl.col("kernel").cast(pl.String))
     )
     columns = (
-        TableColumn("kernel", "kernel"), TableColumn("calls", "calls"), TableColumn("mean_us", "mean us", 2),
-        TableColumn("total_us", "total us", 1), TableColumn("pct_of_total", "% of kernel time", 2),
-    )  # fmt: skip
+        TableColumn("kernel", "kernel"),
+        TableColumn("calls", "calls"),
+        TableColumn("mean_us", "mean us", 2),
+        TableColumn("total_us", "total us", 1),
+        TableColumn("pct_of_total", "% of kernel time", 2),
+    )
     lines = (Line("kernel sums of a whole run: no timeline, so no steps, layers, overlap or shares of a token"),)
     return Report(
         "trace-budget/kernels/1",
@@ -80,18 +89,26 @@ def aggregates_report(trace: Trace) -> Report:
 def steps_report(found: Found) -> Report:
     """Every step with its window, interval, host time and whether it counts."""
     rows = micros(found.steps.frame).select(
-        "step_index", "name", "phase", "engine", "batch_size", "class_index", "gpu_ops", "kernels", "window_us", "busy_us",
-        "interval_us", "cpu_us", "complete", "used", "why_out",
+        "step_index", "name", "phase", "engine", "batch_size", "class_index", "gpu_ops", "kernels", "window_us",
+        "busy_us", "interval_us", "cpu_us", "complete", "used", "why_out",
     )  # fmt: skip
     columns = (
-        TableColumn("step_index", "step"), TableColumn("name", "name"), TableColumn("phase", "phase"), TableColumn("kernels", "kernels"),
-        TableColumn("window_us", "GPU window us", 1), TableColumn("interval_us", "interval us", 1), TableColumn("cpu_us", "host us", 1),
+        TableColumn("step_index", "step"),
+        TableColumn("name", "name"),
+        TableColumn("phase", "phase"),
+        TableColumn("kernels", "kernels"),
+        TableColumn("window_us", "GPU window us", 1),
+        TableColumn("interval_us", "interval us", 1),
+        TableColumn("cpu_us", "host us", 1),
         TableColumn("why_out", "left out"),
-    )  # fmt: skip
+    )
     document = {
-        "method": found.steps.method, "confidence": found.steps.confidence, "phase": found.steps.phase,
-        "step_us": us_from_ns(found.steps.step_ns), "rows": rows.to_dicts(),
-    }  # fmt: skip
+        "method": found.steps.method,
+        "confidence": found.steps.confidence,
+        "phase": found.steps.phase,
+        "step_us": us_from_ns(found.steps.step_ns),
+        "rows": rows.to_dicts(),
+    }
     return _report("steps", found, document, _head(found), (Table("steps", "", columns, rows, 60),))
 
 
@@ -104,7 +121,42 @@ def layers_report(found: Found, kernel: str | None = None) -> Report:
 
         names = matching(kernel, rows["kernel"].unique().to_list())
         rows = rows.filter(pl.col("kernel").is_in(names))
-    sites = (
+    layers, sites = found.layers, call_sites(rows)
+    document: dict[str, object] = {
+        "layers": layers.layers or None,
+        "segments": [_segment(s) for s in layers.segments],
+        "method": layers.method,
+        "confidence": layers.confidence,
+        "rows": rows.to_dicts(),
+        "sites": sites.to_dicts(),
+    }
+    text = (
+        f"{show_count(layers.layers)} layers; one row per call site of a layer"
+        " (--format csv writes the whole layer x kernel map)"
+    )
+    tables = (Table("layers", "layer x kernel map", _MAP_COLUMNS, rows, 0), Table("sites", "", _SITE_COLUMNS, sites))
+    return _report("layers", found, document, (*_head(found), Line(text, "dim")), tables)
+
+
+_MAP_COLUMNS = (
+    TableColumn("layer_index", "layer"),
+    TableColumn("position", "position"),
+    TableColumn("kernel", "kernel"),
+    TableColumn("calls", "calls"),
+    TableColumn("mean_us", "mean us", 2),
+)
+_SITE_COLUMNS = (
+    TableColumn("position", "position"),
+    TableColumn("kernel", "kernel"),
+    TableColumn("layers_hit", "layers hit"),
+    TableColumn("calls_per_step", "calls/step"),
+    TableColumn("mean_us", "mean us", 2),
+)
+
+
+def call_sites(rows: pl.DataFrame) -> pl.DataFrame:
+    """The layer x kernel map summed over layers: one row per position and kernel."""
+    return (
         rows.group_by("position", "kernel")
         .agg(
             pl.col("layer_index").n_unique().alias("layers_hit"),
@@ -113,38 +165,16 @@ def layers_report(found: Found, kernel: str | None = None) -> Report:
         )
         .sort("position", "kernel")
     )
-    columns = (
-        TableColumn("position", "position"), TableColumn("kernel", "kernel"), TableColumn("layers_hit", "layers hit"),
-        TableColumn("calls_per_step", "calls/step"), TableColumn("mean_us", "mean us", 2),
-    )  # fmt: skip
-    layers = found.layers
-    document: dict[str, object] = {
-        "layers": layers.layers or None,
-        "segments": [
-            {
-                "stream": s.stream,
-                "first_op": s.first_op,
-                "period_kernels": s.period,
-                "repeats": s.repeats,
-                "layers": s.layers,
-            }
-            for s in layers.segments
-        ],
-        "method": layers.method,
-        "confidence": layers.confidence,
-        "rows": rows.to_dicts(),
-        "sites": sites.to_dicts(),
+
+
+def _segment(segment: Segment) -> dict[str, object]:
+    return {
+        "stream": segment.stream,
+        "first_op": segment.first_op,
+        "period_kernels": segment.period,
+        "repeats": segment.repeats,
+        "layers": segment.layers,
     }
-    map_columns = (
-        TableColumn("layer_index", "layer"), TableColumn("position", "position"), TableColumn("kernel", "kernel"),
-        TableColumn("calls", "calls"), TableColumn("mean_us", "mean us", 2),
-    )  # fmt: skip
-    text = Line(
-        f"{show_count(layers.layers)} layers; one row per call site of a layer (--format csv writes the whole layer x kernel map)",
-        "dim",
-    )
-    tables = (Table("layers", "layer x kernel map", map_columns, rows, 0), Table("sites", "", columns, sites))
-    return _report("layers", found, document, (*_head(found), text), tables)
 
 
 def overlap_report(found: Found) -> Report:
@@ -154,38 +184,33 @@ def overlap_report(found: Found) -> Report:
     )
     kernels = kernels.with_columns((pl.col("us_per_step") - pl.col("exposed_us_per_step")).alias("hidden_us_per_step"))
     devices, streams = micros(found.overlap.devices), micros(found.overlap.streams)
-    times = tuple(TableColumn(f"{c}_us", f"{c} us", 1) for c in ("window", "busy", "idle", "kernel", "overlap"))
+    device, stream = TableColumn("device", "device"), TableColumn("stream", "stream")
     tables = (
-        Table(
-            "kernels",
-            "exposed time per step",
-            (
-                TableColumn("kernel", "kernel"),
-                TableColumn("us_per_step", "us/step", 1),
-                TableColumn("exposed_us_per_step", "exposed us", 1),
-                TableColumn("hidden_us_per_step", "hidden us", 1),
-            ),
-            kernels,
-        ),
-        Table(
-            "devices",
-            "devices (whole trace)",
-            (TableColumn("device", "device"), TableColumn("gpu_ops", "ops"), *times),
-            devices,
-        ),
-        Table(
-            "streams",
-            "streams (whole trace)",
-            (TableColumn("device", "device"), TableColumn("stream", "stream"), TableColumn("gpu_ops", "ops"), *times),
-            streams,
-        ),
+        Table("kernels", "exposed time per step", _EXPOSED_COLUMNS, kernels),
+        Table("devices", "devices (whole trace)", (device, *_BUSY_COLUMNS), devices),
+        Table("streams", "streams (whole trace)", (device, stream, *_BUSY_COLUMNS), streams),
     )
-    document: dict[str, object] = {"devices": devices.to_dicts(), "streams": streams.to_dicts(), "rows": kernels.to_dicts()}
-    note = Line(
-        "exposed: nothing else runs on the device at that time; neither an upper nor a lower bound of what can be saved",
-        "dim",
+    document: dict[str, object] = {
+        "devices": devices.to_dicts(),
+        "streams": streams.to_dicts(),
+        "rows": kernels.to_dicts(),
+    }
+    text = (
+        "exposed: nothing else runs on the device at that time; neither an upper nor a lower bound of what can be saved"
     )
-    return _report("overlap", found, document, (*_head(found), note), tables)
+    return _report("overlap", found, document, (*_head(found), Line(text, "dim")), tables)
+
+
+_EXPOSED_COLUMNS = (
+    TableColumn("kernel", "kernel"),
+    TableColumn("us_per_step", "us/step", 1),
+    TableColumn("exposed_us_per_step", "exposed us", 1),
+    TableColumn("hidden_us_per_step", "hidden us", 1),
+)
+_BUSY_COLUMNS = (
+    TableColumn("gpu_ops", "ops"),
+    *(TableColumn(f"{name}_us", f"{name} us", 1) for name in ("window", "busy", "idle", "kernel", "overlap")),
+)
 
 
 def _report(

@@ -1,4 +1,4 @@
-"""From a reader's raw columns to the declared tables: fill, cast, sort, number and link, the same way for all formats."""
+"""From a reader's raw columns to the declared tables: fill, cast, sort, number and link, alike for all formats."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def names_from_codes(name: str, codes: pl.Series, texts: Sequence[str]) -> pl.Se
 
 
 def names_from_text(column: pl.Series) -> pl.Series:
-    """An Enum column from a text column; null becomes `<unnamed>`, control characters (terminal escapes too) become `?`."""
+    """An Enum column from a text column; null becomes `<unnamed>`, control characters (terminal escapes too) `?`."""
     filled = column.cast(pl.String).fill_null("<unnamed>")
     distinct = filled.unique(maintain_order=True)
     clean = distinct.str.replace_all(_CONTROLS, "?")

@@ -45,7 +45,7 @@ class Change:
     """What the new kernel does to each call; exactly one of the first five is given.
 
     Times in us per call, `per_step_us` once per step, `extra_bytes` per call at `bandwidth_gbps` (GB/s).
-    `calls` is asserted against the trace (calls per step). Costs that are None were not looked into; 0 says there are none.
+    `calls` is asserted against the trace (calls per step). Costs that are None were not looked into; 0: there are none.
     """
 
     saving_us: float | None = None

@@ -14,7 +14,10 @@ SEVERITIES = ("note", "warning", "error")
 
 @dataclass(frozen=True, slots=True)
 class Caveat:
-    """Something the reader of a figure must know: `code` is stable, `count` how often, `text` what it means for the figure."""
+    """Something the reader of a figure must know.
+
+    `code` is stable, `count` says how often, `text` what it means for the figure, `example` names the first case.
+    """
 
     code: str
     text: str

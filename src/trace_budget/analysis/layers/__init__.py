@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -27,7 +28,7 @@ class _Lane:
 def find_layers(trace: Trace, steps: Steps, scope: Scope | None = None) -> Layers:
     """Layers of the used steps: by module names where present, else by tandem repeats of the kernel sequence.
 
-    `scope.layers` overrides the count. Steps that do not count keep -1. Steps with one kernel sequence share one search.
+    `scope.layers` overrides the count. Steps that do not count keep -1. Steps with one sequence share one search.
     """
     wanted = scope.layers if scope else None
     op_layer = np.full(trace.gpu_ops.height, -1, dtype=np.int32)
@@ -73,7 +74,7 @@ def _by_step(kernels: pl.DataFrame) -> list[pl.DataFrame]:
     if index.size == 0:
         return []
     edges = np.concatenate(([0], np.flatnonzero(np.diff(index)) + 1, [index.size]))
-    return [kernels.slice(int(low), int(high - low)) for low, high in zip(edges[:-1], edges[1:], strict=True)]
+    return [kernels.slice(int(low), int(high - low)) for low, high in pairwise(edges)]
 
 
 def _lane(rows: pl.DataFrame) -> _Lane:
@@ -111,7 +112,7 @@ def _fill(op_layer: Int32Array, op_position: Int32Array, rows: pl.DataFrame, lan
 def _side_streams(
     op_layer: Int32Array, op_position: Int32Array, rows: pl.DataFrame, lane: _Lane, layer: Int64Array
 ) -> None:
-    """Kernels beside the main stream: by count where they run m times a layer, else by the layer running at their start."""
+    """Kernels beside the main stream: by count where they run m times a layer, else by the layer running then."""
     beside = rows.filter(pl.col("stream").fill_null(-1) != lane.stream).select("op_id", "code", "start_ns")
     if beside.is_empty():
         return

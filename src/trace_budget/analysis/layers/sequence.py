@@ -1,4 +1,4 @@
-"""The layers of one kernel sequence: the main repetition, odd layers at its edges, further segments, or plain counts."""
+"""The layers of one kernel sequence: main repetition, odd layers at its edges, further segments, or plain counts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def cut_sequence(codes: Int64Array, wanted: int | None = None) -> Cut:
 
 def _main(codes: Int64Array, run: Run, bounds: tuple[int, int] | None = None) -> _Found:
     """The layers of one run and the odd ones at its edges."""
-    starts, per_period = layer_starts(codes, run)
+    starts = layer_starts(codes, run)
     before, after = edge_layers(codes, starts, run.stop, bounds or (0, codes.size))
     stop = run.stop
     if after.size:

@@ -28,16 +28,16 @@ class Block:
         return int(self.starts.size)
 
 
-def layer_starts(codes: Int64Array, run: Run) -> tuple[Int64Array, int]:
-    """Where each layer of a run begins (indexes into codes) and how many layers one period holds."""
+def layer_starts(codes: Int64Array, run: Run) -> Int64Array:
+    """Where each layer of a run begins (indexes into codes)."""
     unit = codes[run.first : run.first + run.period]
     block = _shared_block(unit)
     per_period = block.count if block else 1
     name, offset = _anchor(codes, run, unit, block, per_period)
     places = np.flatnonzero(codes[run.first : run.stop] == name) + run.first
     if per_period == 1 and places.size == 0:
-        return run.first + run.period * np.arange(run.repeats), 1
-    return _cut(places + offset, run, run.period / per_period), per_period
+        return run.first + run.period * np.arange(run.repeats)
+    return _cut(places + offset, run, run.period / per_period)
 
 
 def _shared_block(unit: Int64Array) -> Block | None:

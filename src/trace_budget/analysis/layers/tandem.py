@@ -35,7 +35,7 @@ class Run:
 
 
 def best_run(codes: Int64Array) -> Run | None:
-    """The run that explains most of the sequence; of runs that explain nearly as much, the one with the shortest period."""
+    """The run that explains most of the sequence; of those that explain nearly as much, the one of shortest period."""
     runs = [run for period in _candidate_periods(codes) if (run := _longest_run(codes, period))]
     if not runs:
         return None

@@ -71,7 +71,10 @@ def _device(trace: Trace, wanted: int | None) -> tuple[int | None, tuple[Caveat,
         return wanted, ()
     if len(devices) < 2:
         return (devices[0] if devices else None), ()
-    text = f"the trace holds {len(devices)} devices {sorted(d for d in devices if d is not None)}; figures are of device {devices[0]} (--device picks another)"
+    known = sorted(d for d in devices if d is not None)
+    text = (
+        f"the trace holds {len(devices)} devices {known}; figures are of device {devices[0]} (--device picks another)"
+    )
     return devices[0], (Caveat("several_devices", text, len(devices)),)
 
 

@@ -69,7 +69,10 @@ def by_annotations(trace: Trace, in_scope: np.ndarray, extra: tuple[Grammar, ...
 
 
 def by_gpu_annotations(trace: Trace, in_scope: np.ndarray, extra: tuple[Grammar, ...]) -> Found | None:
-    """Steps from the device copies of annotations, by device time; they are written once per stream, so merged by name."""
+    """Steps from the device copies of annotations, by device time.
+
+    Profilers write a copy per stream, so copies of one name that overlap are one step.
+    """
     texts = _step_texts(trace, "gpu_annotation", extra)
     if not texts:
         return None
@@ -89,7 +92,7 @@ def by_gpu_annotations(trace: Trace, in_scope: np.ndarray, extra: tuple[Grammar,
 
 
 def by_marker_time(trace: Trace, in_scope: np.ndarray, extra: tuple[Grammar, ...]) -> Found | None:
-    """Steps from host annotations where no launch can be followed: an op belongs to the last one opened before it starts.
+    """Steps from host annotations where no launch can be followed: an op belongs to the last one opened before it.
 
     Device work runs after its host range, so neighbours of a boundary may be booked to the wrong step: low confidence.
     """

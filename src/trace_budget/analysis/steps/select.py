@@ -42,7 +42,7 @@ def choose(trace: Trace, steps: pl.DataFrame, scope: Scope) -> tuple[pl.DataFram
 
 
 def _completeness(trace: Trace, steps: pl.DataFrame) -> pl.DataFrame:
-    """The first and last step are partial when they run fewer kernels than their class; the last one of a cut file always."""
+    """Mark partial steps: a first or last one that runs fewer kernels than its class, and the last of a cut file."""
     usual = pl.col("kernels").median().over("phase", "class_index")
     most = pl.col("kernels").median().over("phase")
     edge = pl.col("step_index").is_in([0, steps.height - 1])

@@ -1,4 +1,4 @@
-"""Steps without annotations: graph launches, a once-per-step kernel, the outer period, idle gaps: in this order of trust."""
+"""Steps without annotations: graph launches, a once-per-step kernel, idle gaps, in this order of trust."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PIECEWISE_SHARE = 0.9  # share of graph launches that must repeat for a launch p
 def by_graph_launches(trace: Trace, in_scope: np.ndarray) -> Found | None:
     """One step per period of the graph-launch sequence; the host time of its first launch is the boundary.
 
-    Launches that replay the same number of kernels are the same graph; a piecewise step is a repeated pattern of graphs.
+    Launches that replay the same number of kernels are one graph; a piecewise step is a repeated pattern of graphs.
     """
     launch = trace.gpu_ops["launch_id"].fill_null(-1).to_numpy()
     owned = in_scope & (launch >= 0)
@@ -103,7 +103,7 @@ def _outer_distance(codes: Int64Array) -> tuple[int, int] | None:
 
 
 def _best_rotation(trace: Trace, order: Int64Array, marks: Int64Array, period: int) -> Int64Array:
-    """Shift the marks back to where the device is usually idle longest: that is where one step ends and the next begins."""
+    """Shift the marks back to where the device is usually idle longest: there one step ends and the next begins."""
     starts = trace.gpu_ops["start_ns"].to_numpy()[order]
     ends = np.maximum.accumulate(trace.gpu_ops["end_ns"].to_numpy()[order])
     idle_before = np.concatenate(([0], np.maximum(starts[1:] - ends[:-1], 0)))
