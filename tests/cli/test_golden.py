@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from trace_budget import readers
+
 ROOT = Path(__file__).parents[2]
 TRACE = "sample_traces/kineto/gdn_decode_gfx936.json.gz"
 COMMANDS = {
@@ -21,7 +23,6 @@ COMMANDS = {
     "project_case_1": f"project {TRACE} --kernel gdr_split --new-us 9.82719 --baseline-us 12.93559 --token-ms 44",
     "project_case_3": f"project {TRACE} --kernel gdn_out_proj --proxy-us 53.28 --token-ms 44",
     "estimate": "estimate --saving-us 3.1084 --calls 48 --token-ms 44",
-    "formats": "formats",
     "schema": "schema",
 }
 SUFFIXES = {"table": "txt", "json": "json", "markdown": "md", "csv": "csv"}
@@ -41,6 +42,14 @@ def test_output_is_the_golden_one(run: Run, golden: Callable[[str, str], None], 
     result = run(*COMMANDS[name].split(), "--format", kind)
     assert result.code == 0, result.err
     golden(f"cli/{name}.{SUFFIXES[kind]}", result.out.decode())
+
+
+def test_formats_lists_every_reader_in_its_order(run: Run) -> None:
+    rows = json.loads(run("formats", "--format", "json").out)["rows"]
+    assert [row["format"] for row in rows] == list(readers.NAMES)
+    lines = run("formats").out.decode().splitlines()
+    assert max(cell_len(line) for line in lines) <= 80
+    assert {name for name in readers.NAMES if any(line.startswith(f"{name} ") for line in lines)} == set(readers.NAMES)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
