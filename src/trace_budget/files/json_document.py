@@ -9,11 +9,11 @@ import msgspec
 
 from trace_budget.files.json_repair import candidates
 
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}\[\]]', re.DOTALL)
+_STRUCTURE = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]]', re.DOTALL)
+_OFFSET = re.compile(r"\(byte (\d+)\)$")
 _OPENS = re.compile(rb"\s*:\s*\[")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PADDING = b" \t\r\n\0"
-_MENDED_BYTES = 1 << 20
 _DECODER = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -51,6 +51,17 @@ def array_start(text: bytes, key: bytes) -> tuple[int, int] | None:
     return None
 
 
+def offset_of(error: msgspec.DecodeError, length: int) -> int:
+    """The byte offset an error names; `length`, that of the text, when it names none (the text ended early)."""
+    found = _OFFSET.search(str(error))
+    return min(int(found[1]), length) if found else length
+
+
+def is_trailing(error: msgspec.DecodeError) -> bool:
+    """Whether the error only says that something follows a complete value; its offset is one past what follows then."""
+    return "trailing characters" in str(error)
+
+
 def fields_around(head: bytes, tail: bytes | None) -> Fields:
     """The fields of the object from the text before the array's key and after the array; tail None: never closed."""
     head = head.removeprefix(_BYTE_ORDER_MARK).lstrip()
@@ -70,20 +81,15 @@ def _members(text: bytes) -> tuple[dict[str, msgspec.Raw] | None, bytes]:
     try:
         return _DECODER.decode(text), b""
     except msgspec.DecodeError as error:
-        if "trailing" in str(error):
-            return _first_of_several(text, str(error))
-    for candidate in candidates(text) if len(text) <= _MENDED_BYTES else ():
+        if is_trailing(error):
+            end = text.rfind(b"}", 0, offset_of(error, len(text)) - 1) + 1
+            return _DECODER.decode(text[:end]), text[end:]
+    for candidate in candidates(text):
         try:
             return _DECODER.decode(candidate), b""
         except msgspec.DecodeError:
             continue
     return None, b""
-
-
-def _first_of_several(text: bytes, error: str) -> tuple[dict[str, msgspec.Raw] | None, bytes]:
-    offset = int(error.rpartition("byte ")[2].rstrip(")"))
-    end = text.rfind(b"}", 0, offset) + 1
-    return _DECODER.decode(text[:end]), text[end:]
 
 
 def _document_follows(text: bytes) -> bool:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[{}\[\],:]|[^\s"{}\[\],:]+', re.DOTALL)
-_VALUE = re.compile(rb"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null")
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{}\[\],:]|[^\s"{}\[\],:]+', re.DOTALL)
+_STRUCTURE_OR_VALUE = re.compile(rb"[{}\[\],:]|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null")
 _TO_ESCAPE = re.compile(rb'[\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
 _SURROGATES = re.compile(
     rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\\\"
 )
-_KEYS = rb'"(?:ph|cat|name|pid|tid|ts|dur|args|id|bp|s|sf)"\s*:'
-_NAME = re.compile(rb'("name"\s*:\s*")(.*?)("\s*(?:,\s*' + _KEYS + rb"|\}))", re.DOTALL)
-_STRING = re.compile(rb'"(.*?)"(?=\s*(?::|[}\]]|,\s*["{\[\-\dtfn]|$))', re.DOTALL)
+_KEY = re.compile(rb'"(?:ph|cat|name|pid|tid|ts|dur|args|id|bp|s|sf)"\s*:')
+_NAME_OPENS = re.compile(rb'"name"\s*:\s*"')
+_NAME_CLOSES = re.compile(rb'"(?=\s*(?:,\s*' + _KEY.pattern + rb"|\}))")
+_STRING_OPENS = re.compile(rb'"')
+_STRING_CLOSES = re.compile(rb'"(?=\s*(?::|[}\]]|,\s*["{\[\-\dtfn]|\Z))')
 _BARE_QUOTE = re.compile(rb'(?<!\\)"')
+_LONGEST_BYTES = 1 << 18
+_BEFORE_VALUE = (b",", b":", b"[")
 _CLOSING, _OPENING = (b"}", b"]"), (b"{", b"[")
 
 
@@ -22,11 +27,30 @@ def candidates(text: bytes) -> Iterator[bytes]:
     """Readings of a damaged text as JSON, the most literal first; none is promised to parse.
 
     Numbers JSON does not know become null, invalid escapes are kept literally, halves of surrogate pairs become U+FFFD.
+    Texts beyond 256 KiB have no reading: damage is local, and the work must stay bounded.
     """
+    if len(text) > _LONGEST_BYTES:
+        return
     yield _with_tokens_mended(text)
-    named = _NAME.sub(lambda found: found[1] + _BARE_QUOTE.sub(rb'\\"', found[2]) + found[3], text)
+    named = _requoted(text, _NAME_OPENS, _NAME_CLOSES)
     yield _with_tokens_mended(named)
-    yield _with_tokens_mended(_STRING.sub(lambda found: b'"' + _BARE_QUOTE.sub(rb'\\"', found[1]) + b'"', named))
+    yield _with_tokens_mended(_requoted(named, _STRING_OPENS, _STRING_CLOSES))
+
+
+def _requoted(text: bytes, opens: re.Pattern[bytes], closes: re.Pattern[bytes]) -> bytes:
+    """Escape the quotes inside strings that begin at `opens` and end at the next quote that looks like an end."""
+    ends = [found.start() for found in closes.finditer(text)]
+    parts: list[bytes] = []
+    at = 0
+    while (found := opens.search(text, at)) and (place := bisect_left(ends, found.end())) < len(ends):
+        parts += (text[at : found.end()], _quotes_escaped(text[found.end() : ends[place]]), b'"')
+        at = ends[place] + 1
+    return b"".join(parts) + text[at:]
+
+
+def _quotes_escaped(content: bytes) -> bytes:
+    """The content of a string with its bare quotes escaped; what holds a key is no string, but one without an end."""
+    return content if _KEY.search(content) else _BARE_QUOTE.sub(rb'\\"', content)
 
 
 def _with_tokens_mended(text: bytes) -> bytes:
@@ -35,7 +59,7 @@ def _with_tokens_mended(text: bytes) -> bytes:
         token = found[0]
         if token.startswith(b'"'):
             token = mended_string(token)
-        elif token not in b"{}[],:" and not _VALUE.fullmatch(token):
+        elif not _STRUCTURE_OR_VALUE.fullmatch(token) and (out[-1:] or [b"["])[0] in _BEFORE_VALUE:
             token = b"null"
         _append(out, token)
     while out and out[-1] == b",":

@@ -9,11 +9,11 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from trace_budget.files.json_document import is_trailing, offset_of
 from trace_budget.files.json_repair import candidates
 
 T = TypeVar("T")
-_OFFSET = re.compile(r"\(byte (\d+)\)$")
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[{}\[\]]', re.DOTALL)
+_STRUCTURE = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{}\[\]]', re.DOTALL)
 _KEY = rb'"(?:ph|cat|name|pid|tid|ts|dur|args|id|bp)"\s*:'
 _NEXT_OBJECT = re.compile(rb"[^:\[\s]\s*(\{)\s*" + _KEY)
 _ARRAY_END = re.compile(rb'\}\s*(\])\s*(?:,\s*"[^"]*"\s*:|\}\s*\Z)')
@@ -48,8 +48,8 @@ class Piece(Generic[T]):
 class SegmentReader(Generic[T]):
     """Decodes pieces of a JSON array.
 
-    `decode` turns the bytes of a JSON array into objects, raising msgspec.DecodeError. A piece is a buffer between a `[`
-    and a `]` that the caller put there. Where it was cut at a wrong place its last object is left for the next piece
+    `decode` turns the bytes of a JSON array into objects, raising msgspec.DecodeError. A piece is a buffer between `[`
+    and `]` that the caller put there. Where it was cut at a wrong place its last object is left for the next piece
     (`stop` points at it), unless `final`: nothing follows then.
     """
 
@@ -77,9 +77,9 @@ class SegmentReader(Generic[T]):
         self, piece: Piece[T], buffer: bytearray, at: int, error: msgspec.DecodeError, offset: int, final: bool
     ) -> int:
         """Take what is whole around one error; the index of the object to go on with, -1 when the piece is done."""
-        bad = at + _offset_of(error, len(buffer) - at)
-        if "trailing" in str(error):
-            end = buffer.rfind(b"]", at, bad)
+        bad = at + offset_of(error, len(buffer) - at)
+        if is_trailing(error):
+            end = buffer.rfind(b"]", at, bad - 1)
             piece.objects += self._decode(memoryview(buffer)[at : end + 1])
             piece.stop, piece.ended = end + 1, not self._more_objects(buffer, end)
             return -1 if piece.ended else _next_object(buffer, end, end + 1)
@@ -139,11 +139,6 @@ class SegmentReader(Generic[T]):
             except msgspec.DecodeError:
                 continue
         return None
-
-
-def _offset_of(error: msgspec.DecodeError, length: int) -> int:
-    found = _OFFSET.search(str(error))
-    return min(int(found[1]), length) if found else length
 
 
 def _last_object(buffer: bytearray, at: int, bad: int) -> int:

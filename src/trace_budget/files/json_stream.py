@@ -83,7 +83,7 @@ class ObjectStream(Generic[T]):
         """Yield the objects piece by piece; returns the text read beyond the array's end."""
         final = False
         while not (final or self.ended):
-            more = self._plain.read(self._segment_bytes)
+            more = self._plain.read(max(self._segment_bytes, len(rest)))
             final = not more
             buffer = bytearray(b"[") + rest + more
             comma = len(buffer.rstrip(_PADDING)) if final else boundary(buffer)

@@ -11,7 +11,7 @@ import polars as pl
 LONGEST_NS = 3_000_000_000_000_000_000
 SYNTHETIC_BELOW = -(2**62)
 _INT64 = range(-(2**63), 2**63)
-_PLAIN_NUMBER = r"^-?[0-9]{1,16}(\.[0-9]+)?$"
+_PLAIN_NUMBER = r"^[0-9]{1,16}(\.[0-9]+)?$"
 _WHOLE = re.compile(rb'"?\s*(?:stream\s+)?([-+]?\d{1,40})(?:\.0*)?\s*"?')
 
 
@@ -21,25 +21,21 @@ def ns_from_us(tokens: Sequence[str]) -> pl.Series:
     Numbers and quoted numbers are read from their digits, never through a float. Null for everything else, and beyond
     3e18 ns, so that two such times and an epoch still add up.
     """
-    text = pl.Series("us", tokens, dtype=pl.String).str.strip_chars('" ')
-    plain = text.str.contains(_PLAIN_NUMBER).fill_null(False)
-    ns = _ns_of_plain(text.to_frame().select(pl.when(plain).then(pl.col("us")).alias("us"))["us"])
-    odd = (~plain & text.is_not_null() & (text != "null")).arg_true()
-    if odd.len():
-        ns = ns.scatter(odd, [_ns_of_odd(value) for value in text.gather(odd)])
-    return ns.to_frame("ns").select(pl.when(pl.col("ns").abs() <= LONGEST_NS).then(pl.col("ns")))["ns"]
+    text = pl.Series("us", tokens, dtype=pl.String)
+    ns = text.to_frame().select(_ns_of_plain(pl.col("us").str.strip_chars('" ')).alias("ns"))["ns"]
+    odd = (ns.is_null() & (text != "null")).arg_true()
+    return ns.scatter(odd, [_ns_of_odd(value.strip('" ')) for value in text.gather(odd)]) if odd.len() else ns
 
 
-def _ns_of_plain(text: pl.Series) -> pl.Series:
-    """Sign, whole part and four decimals apart; the fourth only rounds."""
-    parts = (
-        text.str.strip_prefix("-").str.split_exact(".", 1).struct.rename_fields(["whole", "decimals"]).struct.unnest()
-    )
-    decimals = parts["decimals"].fill_null("").str.pad_end(4, "0").str.slice(0, 4).cast(pl.Int64)
-    whole = parts["whole"].cast(pl.Int64)
-    sign = text.str.starts_with("-").cast(pl.Int64) * -2 + 1
-    size = pl.select(pl.when(whole <= LONGEST_NS // 1000).then(whole * 1000 + (decimals + 5) // 10))
-    return (size.to_series() * sign).alias("ns")
+def _ns_of_plain(text: pl.Expr) -> pl.Expr:
+    """Sign, whole part and four decimals apart; the fourth only rounds. Null for what is no plain number in range."""
+    size = text.str.strip_prefix("-")
+    parts = size.str.split_exact(".", 1).struct
+    whole = parts.field("field_0").cast(pl.Int64, strict=False)
+    first_four = parts.field("field_1").fill_null("").str.pad_end(4, "0").str.slice(0, 4).cast(pl.Int64, strict=False)
+    in_range = size.str.contains(_PLAIN_NUMBER) & (whole < LONGEST_NS // 1000)
+    ns = pl.when(in_range).then(whole * 1000 + (first_four + 5) // 10)
+    return pl.when(text.str.starts_with("-")).then(-ns).otherwise(ns)
 
 
 def _ns_of_odd(text: str) -> int | None:
@@ -52,7 +48,8 @@ def _ns_of_odd(text: str) -> int | None:
         return None
     if value.adjusted() < -6:
         return 0
-    return int((value * 1000).quantize(Decimal(1), ROUND_HALF_UP))
+    ns = int((value * 1000).quantize(Decimal(1), ROUND_HALF_UP))
+    return ns if abs(ns) <= LONGEST_NS else None
 
 
 def whole_number(token: bytes) -> int | None:
