@@ -14,7 +14,7 @@ from trace_budget.files.json_segment import Damage, SegmentReader
 from trace_budget.files.json_stream import LONGEST_BYTES, SEGMENT_BYTES, boundary
 
 _LONGEST_KEY = 256
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}\[\]]', re.DOTALL)
+_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[{}\[\]]', re.DOTALL)
 _PADDING = b", \t\r\n\0"
 
 Decode = Callable[[memoryview], list[Any]]

@@ -25,6 +25,7 @@ from trace_budget.schema.trace import Caveat, Trace
 
 _START = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*(?:\{\s*"traceEvents"\s*:\s*)?\[\s*\{\s*\}')
 _OWN = re.compile(rb'"desc"\s*:\s*"|"cat"\s*:\s*"api_op"|"name"\s*:\s*"GPU\d+"')
+_ROCPROF = re.compile(rb'"BeginNs"|"process_name"\s*,\s*"sort_index"')
 _MARKER = "UserMarker"
 _NO_WORK = ("Barrier", "Marker", "InternalMarker")
 _US = 1_000
@@ -54,7 +55,7 @@ _PHASES = ("X", "s", "f", "M")
 
 
 def _recognises(head: Head) -> bool:
-    return bool(_START.match(head.data) and _OWN.search(head.data)) and b'"BeginNs"' not in head.data
+    return bool(_START.match(head.data) and _OWN.search(head.data)) and not _ROCPROF.search(head.data)
 
 
 def _columns(events: Sequence[_Event]) -> pl.DataFrame:
@@ -142,10 +143,12 @@ def _callers(flows: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     flow_keys = _on_one_line(flows, numbered, "from_us", enqueuing["end_us"][0])
     end_keys = _on_one_line(enqueuing, numbered, "end_us", enqueuing["end_us"][0])
     order = np.argsort(end_keys, kind="stable")
+    ends = end_keys[order]
+    at = np.minimum(np.searchsorted(ends, flow_keys), order.size - 1)
     # lengths are cut to whole microseconds, so a call can end one before the flow that leaves at its end
-    left_at_end = (flows["from_us"] < flows["start_us"]).to_numpy()
-    after = np.searchsorted(end_keys[order], flow_keys - left_at_end)
-    call = enqueuing[order[np.minimum(after, order.size - 1)]]
+    one_before = (flows["from_us"] < flows["start_us"]).to_numpy() & (ends[at] != flow_keys)
+    at = np.where(one_before, np.minimum(np.searchsorted(ends, flow_keys - 1), order.size - 1), at)
+    call = enqueuing[order[at]]
     same = (call["pid"] == flows["pid"]) & (call["tid"] == flows["tid"]) & (call["start_us"] <= flows["from_us"])
     owner = call.select(pl.when(same).then(pl.col("correlation").cast(pl.Int64)).alias("correlation")).to_series()
     return flows.select("flow", "pid").with_columns(owner).unique("flow", keep="first")
