@@ -19,13 +19,16 @@ from trace_budget.files.inflate import (
     Limits,
     PlainStream,
     compression_of,
-    plain_file,
-    read_plain,
     size_of,
 )
 
 PLAIN = b"".join(b"line %d of the text\n" % number for number in range(20_000))
 PACKED = gzip.compress(PLAIN, mtime=0)
+
+
+def read_plain(path: Path) -> bytes:
+    with PlainStream(path) as stream:
+        return stream.read()
 
 
 def plain_of(folder: Path, data: bytes, size: int = -1) -> tuple[bytes, str]:
@@ -164,14 +167,3 @@ def test_compressions_are_told_by_their_first_bytes() -> None:
         "none",
         "none",
     ]
-
-
-def test_a_plain_copy_lives_as_long_as_it_is_used(tmp_path: Path) -> None:
-    packed, plain = tmp_path / "a.gz", tmp_path / "b"
-    packed.write_bytes(PACKED)
-    plain.write_bytes(PLAIN)
-    with plain_file(plain) as path:
-        assert path == plain
-    with plain_file(packed) as path:
-        assert path.read_bytes() == PLAIN
-    assert not path.exists()

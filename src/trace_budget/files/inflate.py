@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -166,31 +164,6 @@ class PlainStream:
                     advice=advice,
                 )
             yield chunk
-
-
-def read_plain(path: Path) -> bytes:
-    """All plain bytes of a file, for formats that are read whole; what a damaged stream still gives."""
-    with PlainStream(path) as stream:
-        return stream.read()
-
-
-@contextmanager
-def plain_file(path: Path) -> Iterator[Path]:
-    """A path whose content is not compressed: `path` itself, or a temporary copy that is removed afterwards."""
-    with PlainStream(path) as stream:
-        if stream.compression in ("none", "zip"):
-            yield path
-            return
-        with tempfile.TemporaryDirectory(prefix="trace-budget-") as folder:
-            copy = Path(folder) / (path.stem or "plain")
-            _write_all(stream, copy)
-            yield copy
-
-
-def _write_all(stream: PlainStream, copy: Path) -> None:
-    with copy.open("wb") as target:
-        while chunk := stream.read(CHUNK_BYTES):
-            target.write(chunk)
 
 
 def _zstd_library(path: Path) -> Any:

@@ -35,13 +35,11 @@ class Collector:
     def add(self, objects: list[Decoded]) -> None:
         """Take the events of one segment."""
         self.events += len(objects)
-        found = sorted_out(objects)
-        for kind in ("kernel", "memcpy", "memset"):
-            self._ops.add(found[kind], kind)
-        self._calls.add(found["call"], "call")
-        self._syncs.add(found["sync"], "sync")
-        for kind in ("annotation", "gpu_annotation", "module"):
-            self._markers.add(found[kind], kind)
+        kept = sorted_out(objects)
+        self._ops.add(kept["ops"])
+        self._calls.add(kept["calls"])
+        self._markers.add(kept["markers"])
+        self._syncs.add(kept["syncs"])
 
     def frames(self) -> Frames:
         """Everything kept so far."""

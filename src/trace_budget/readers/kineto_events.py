@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 import msgspec
 from msgspec import Raw
@@ -14,7 +14,15 @@ _API = re.compile(rb'"(cuda|cu|hip|musa|mu|mc|hsa_)[A-Z_]\w*"')
 _STEP = re.compile(rb'"(ProfilerStep#|execute_|step\[)')
 _SYNC_NAMES = frozenset((b'"Stream Sync"', b'"Event Sync"', b'"Context Sync"', b'"Stream Wait Event"'))
 _COMPLETE = (b'"X"', b"null")
-_GROUPS = {
+_MODULE, _PROFILER_STEP = b'"nn.Module: ', b'"ProfilerStep#'
+_TABLE_OF = {
+    **dict.fromkeys(("kernel", "memcpy", "memset"), "ops"),
+    **dict.fromkeys(("annotation", "gpu_annotation", "module"), "markers"),
+    "call": "calls",
+    "sync": "syncs",
+}
+_TO_BE_CHECKED = frozenset(("operator", "plain", "kernel"))
+_KINDS = {
     "kernel": "kernel",
     "concurrent_kernel": "kernel",
     "gpu_memcpy": "memcpy",
@@ -97,37 +105,56 @@ def decode(text: memoryview) -> list[Decoded]:
     return _EVENTS.decode(text)
 
 
-class _Groups(dict[bytes, str]):
-    """From the text of `cat` to the group of the event, empty for what is dropped; filled as categories appear."""
+class _Kinds(dict[bytes, str]):
+    """From the text of `cat` to what the event is, empty for what is dropped; filled as categories appear."""
 
     def __missing__(self, cat: bytes) -> str:
         word = cat.decode("utf-8", "replace").strip('"').lower()
-        group = "call" if word.endswith(("_runtime", "_driver")) else _GROUPS.get(word, "")
-        self[cat] = group
-        return group
+        kind = "call" if word.endswith(("_runtime", "_driver")) else _KINDS.get(word, "")
+        self[cat] = kind
+        return kind
 
 
-_groups = _Groups()
+_kinds = _Kinds()
 
 
-def sorted_out(objects: Iterable[Decoded]) -> dict[str, list[Event]]:
-    """The events that matter by group: kernel, memcpy, memset, sync, call, annotation, gpu_annotation, module."""
-    found: dict[str, list[Event]] = defaultdict(list)
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Events of one table in file order, and what each is."""
+
+    events: list[Event] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+
+
+def sorted_out(objects: Iterable[Decoded]) -> dict[str, Kept]:
+    """The events that matter, by table (ops, calls, markers, syncs)."""
+    tables = {table: Kept() for table in ("ops", "calls", "markers", "syncs")}
     for event in objects:
-        if type(event) is Event and (group := _groups[bytes(event.cat)]) and bytes(event.ph) in _COMPLETE:
-            found[group].append(event)
-    found["module"] = [e for e in found.pop("python", ()) if bytes(e.name).startswith(b'"nn.Module: ')]
-    found["annotation"] += [e for e in found.pop("operator", ()) if bytes(e.name).startswith(b'"ProfilerStep#')]
-    for event in found.pop("plain", ()):
-        if group := _group_without_category(event):
-            found[group].append(event)
-    for event in [e for e in found["kernel"] if bytes(e.name) in _SYNC_NAMES]:
-        found["sync"].append(event)
-    found["kernel"] = [e for e in found["kernel"] if bytes(e.name) not in _SYNC_NAMES]
-    return found
+        if type(event) is not Event:
+            continue
+        kind = _kinds[bytes(event.cat)]
+        if kind == "python":
+            kind = "module" if bytes(event.name).startswith(_MODULE) else ""
+        elif kind in _TO_BE_CHECKED:
+            kind = _checked_kind(kind, event)
+        if kind and bytes(event.ph) in _COMPLETE:
+            kept = tables[_TABLE_OF[kind]]
+            kept.events.append(event)
+            kept.kinds.append(kind)
+    return tables
 
 
-def _group_without_category(event: Event) -> str:
+def _checked_kind(kind: str, event: Event) -> str:
+    """The kind of an event whose category does not settle it; empty for what is dropped."""
+    name = bytes(event.name)
+    if kind == "operator":
+        return "annotation" if name.startswith(_PROFILER_STEP) else ""
+    if kind == "plain":
+        kind = _kind_without_category(event)
+    return "sync" if kind == "kernel" and name in _SYNC_NAMES else kind
+
+
+def _kind_without_category(event: Event) -> str:
     """Old exporters write no category: device work is told by its stream, calls and steps by their names."""
     name = bytes(event.name)
     if bytes(event.pid) == b'"CUDA functions"':

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
-from trace_budget.readers.kineto_events import Event, NoArgs
+from trace_budget.readers.kineto_events import Kept, NoArgs
 from trace_budget.readers.kineto_numbers import Ids, int_column, ns_from_us, whole_number
 from trace_budget.schema import build
 
@@ -45,11 +45,13 @@ class Rows:
         self._names = Codes()
         self._frames: list[pl.DataFrame] = []
 
-    def add(self, events: Sequence[Event], kind: str) -> None:
-        """Append events, all of one kind."""
+    def add(self, kept: Kept) -> None:
+        """Append the events of one segment."""
+        events = kept.events
         if not events:
             return
         columns = [
+            pl.Series("kind", kept.kinds, dtype=pl.String),
             pl.Series("code", [self._names[bytes(e.name)] for e in events], dtype=pl.UInt32),
             ns_from_us([str(e.ts, "latin-1") for e in events]).alias("ts_ns"),
             ns_from_us([str(e.dur, "latin-1") for e in events]).alias("dur_ns"),
@@ -58,7 +60,7 @@ class Rows:
         ]
         if self._numbers:
             columns += self._argument_columns(self._decoded([e.args for e in events]))
-        self._frames.append(pl.DataFrame(columns).with_columns(pl.lit(kind).alias("kind")))
+        self._frames.append(pl.DataFrame(columns))
 
     def frame(self) -> pl.DataFrame:
         """All rows: name (Enum), kind, ts_ns, dur_ns, pid, tid and the columns of the arguments."""
