@@ -20,7 +20,7 @@ class TraceBudgetError(Exception):
         super().__init__(self.line())
 
     def line(self) -> str:
-        """The one line: `where: message (expected X, found Y). Advice.`"""
+        """Give the one line: `where: message (expected X, found Y). Advice`."""
         text = f"{self.where}: {self.message}" if self.where else self.message
         facts = [f"{label} {value}" for label, value in (("expected", self.expected), ("found", self.found)) if value]
         if facts:
