@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 OPS = {"kernel": "kernel", "gpu_memcpy": "memcpy", "gpu_memset": "memset"}
+RANGES = ("user_annotation", "gpu_user_annotation")
 Row = dict[str, Any]
 
 
@@ -31,7 +32,7 @@ def rows_of(document: dict[str, Any]) -> dict[str, list[Row]]:
         elif category in ("cuda_runtime", "cuda_driver"):
             ids = {"pid": event["pid"], "tid": event["tid"], "correlation": event["args"]["correlation"]}
             tables["calls"].append({**times(event, base), "name": name, **ids})
-        elif category in ("user_annotation", "gpu_user_annotation") or name.startswith("nn.Module: "):
+        elif category in RANGES or (category == "python_function" and name.startswith("nn.Module: ")):
             tables["markers"].append(marker_row(event, base))
         elif category == "cuda_sync":
             tables["syncs"].append(sync_row(event, base))
