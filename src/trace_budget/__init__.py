@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from trace_budget.api import project_report as project
     from trace_budget.api import steps_report as steps
     from trace_budget.api import threshold_report as threshold
+    from trace_budget.batches.ingest import ingest
+    from trace_budget.batches.question import Candidate, Question
+    from trace_budget.batches.run import Batch, Workers, batch
     from trace_budget.errors import TraceBudgetError
     from trace_budget.schema.options import Change, Policy, Range, Scope, Selection, TokenInput
     from trace_budget.schema.report import Report
@@ -39,6 +42,12 @@ _HOME = {
     "project": (_API, "project_report"),
     "threshold": (_API, "threshold_report"),
     "estimate": (_API, "estimate_report"),
+    "batch": ("trace_budget.batches.run", "batch"),
+    "Batch": ("trace_budget.batches.run", "Batch"),
+    "Workers": ("trace_budget.batches.run", "Workers"),
+    "Candidate": ("trace_budget.batches.question", "Candidate"),
+    "Question": ("trace_budget.batches.question", "Question"),
+    "ingest": ("trace_budget.batches.ingest", "ingest"),
     **{name: (_OPTIONS, name) for name in ("Change", "Policy", "Range", "Scope", "Selection", "TokenInput")},
     "Report": ("trace_budget.schema.report", "Report"),
     "Trace": ("trace_budget.schema.trace", "Trace"),
@@ -46,8 +55,11 @@ _HOME = {
 }
 
 __all__ = [
+    "Batch",
+    "Candidate",
     "Change",
     "Policy",
+    "Question",
     "Range",
     "Report",
     "Scope",
@@ -55,9 +67,12 @@ __all__ = [
     "TokenInput",
     "Trace",
     "TraceBudgetError",
+    "Workers",
     "__version__",
+    "batch",
     "check",
     "estimate",
+    "ingest",
     "kernels",
     "layers",
     "open_trace",

@@ -23,6 +23,24 @@ def table_names(path: Path) -> tuple[str, ...]:
         return ()
 
 
+def only_trace(path: Path) -> Path:
+    """The only `trace=…` folder in a folder that holds no tables itself, as `ingest` writes them; else the path.
+
+    Raises InputError when there are several.
+    """
+    if table_names(path):
+        return path
+    try:
+        inside = sorted(folder for folder in path.glob("trace=*") if table_names(folder))
+    except OSError:
+        return path
+    if len(inside) > 1:
+        names = ", ".join(ascii(folder.name)[1:-1] for folder in inside[:4])
+        found = f"{len(inside)}: {names}{', …' if len(inside) > 4 else ''}"
+        raise InputError("several ingested traces", where=str(path), expected="one", found=found, advice="Name one.")
+    return inside[0] if inside else path
+
+
 @dataclass(frozen=True, slots=True)
 class ParquetFolder:
     """A folder of tables; `damage` is always '': a cut Parquet file cannot be read at all."""

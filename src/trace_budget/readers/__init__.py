@@ -27,6 +27,7 @@ NAMES: tuple[str, ...] = (
     "hipprof_json",
     "rpd_json",
     "nsys_csv",
+    "ingested",
 )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from trace_budget import readers
 from trace_budget.contracts import Head, Reader
 from trace_budget.errors import InputError, UsageError
-from trace_budget.files.parquet_folder import MAGIC, ParquetFolder, table_names
+from trace_budget.files.parquet_folder import MAGIC, ParquetFolder, only_trace, table_names
 from trace_budget.files.probe import probe
 from trace_budget.readers.unreadable import refuse_known, refuse_named
 
@@ -32,8 +32,8 @@ def detect(path: Path, format: str | None = None) -> Reader:  # noqa: A002  (the
 
 def head_of(path: Path) -> Head:
     """The first plain bytes of a file, and its table names when it is an SQLite database or a folder of Parquet."""
-    if tables := table_names(path):
-        folder = ParquetFolder(path)
+    if tables := table_names(only_trace(path)):
+        folder = ParquetFolder(only_trace(path))
         return Head(path, MAGIC, "none", folder.size_bytes, tables)
     seen = probe(path)
     return Head(path, seen.data, seen.compression, seen.size_bytes, seen.tables)

@@ -1,0 +1,108 @@
+"""The dataset of a batch: one small Parquet file per table and trace, in Hive partitions, put there once.
+
+`table=T/question=Q/TRACE.parquet`: T a declared table, Q the key of the question, TRACE the key of the trace. The file
+in `runs` (or in `failures`) is put last, so it says that the others are complete. Names follow from content, so a
+second run over the same traces puts the same files, and appending never touches what is there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trace_budget._version import VERSION
+from trace_budget.batches.question import Question
+from trace_budget.errors import InputError
+from trace_budget.files.store import Store, is_url
+from trace_budget.schema.dataset import DATASET_TABLES, DATASET_VERSION, FAILURES, RUNS
+from trace_budget.schema.tables import TableSpec
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SUFFIX = ".parquet"
+AGAIN = ".again"
+SPECS = {spec.name: spec for spec in DATASET_TABLES}
+
+
+def folder_of(table: str, question_key: str) -> str:
+    """The partition of a table that holds the answers to one question."""
+    return f"table={table}/question={question_key}"
+
+
+def encoded(spec: TableSpec, frame: pl.DataFrame, question: Question) -> bytes:
+    """A table as Parquet (zstd); its metadata tells table, schema version, program and question."""
+    facts = {
+        "trace_budget.table": spec.name,
+        "trace_budget.dataset": str(DATASET_VERSION),
+        "trace_budget.version": VERSION,
+        "trace_budget.question": json.dumps(question.document(), sort_keys=True),
+    }
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, compression="zstd", metadata=facts)
+    return buffer.getvalue()
+
+
+def failure_name(trace_id: str | None, path: str, again: bool) -> str:
+    """The name of a failure's file; `again` marks what may end otherwise when tried again."""
+    key = hashlib.blake2b(f"{trace_id} {path}".encode(), digest_size=16).hexdigest()
+    return f"{key}{AGAIN if again else ''}{SUFFIX}"
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """The answers to one question in a store."""
+
+    store: Store
+    question: Question
+
+    def put(self, trace_id: str, tables: Mapping[str, pl.DataFrame]) -> None:
+        """Put the tables of one trace, `runs` last; a table without rows gets no file."""
+        key = self.question.key()
+        names = [name for name in SPECS if name != RUNS.name] + [RUNS.name]
+        frames = [(name, tables[name]) for name in names if name in tables and tables[name].height]
+        self.store.put(
+            [
+                (f"{folder_of(name, key)}/{trace_id}{SUFFIX}", encoded(SPECS[name], frame, self.question))
+                for name, frame in frames
+            ]
+        )
+
+    def put_failure(self, name: str, frame: pl.DataFrame) -> None:
+        """Put the row of one failure under its `failure_name`."""
+        folder = folder_of(FAILURES.name, self.question.key())
+        self.store.put([(f"{folder}/{name}", encoded(FAILURES, frame, self.question))])
+
+    def remove_failure(self, name: str) -> None:
+        """Remove a failure that is none any more."""
+        self.store.remove(f"{folder_of(FAILURES.name, self.question.key())}/{name}")
+
+    def stems(self, table: str) -> frozenset[str]:
+        """The keys under which a table has files."""
+        found = self.store.names(folder_of(table, self.question.key()))
+        return frozenset(name.removesuffix(SUFFIX) for name in found if name.endswith(SUFFIX))
+
+    def frame(self, table: str, stems: Iterable[str]) -> pl.DataFrame:
+        """The rows of a table in the files of these keys, in order of the keys; keys without a file are passed over."""
+        known = self.stems(table)
+        names = [f"{folder_of(table, self.question.key())}/{stem}{SUFFIX}" for stem in sorted(set(stems) & known)]
+        return joined(self.store, SPECS[table], names)
+
+
+def joined(store: Store, spec: TableSpec, names: Sequence[str]) -> pl.DataFrame:
+    """The rows of many small files of one table. Raises InputError naming the first that cannot be read."""
+    import polars as pl
+
+    if not names:
+        return spec.empty()
+    try:
+        if not is_url(store.address):
+            return pl.read_parquet([f"{store.address}/{name}" for name in names], hive_partitioning=False)
+        return pl.concat([pl.read_parquet(io.BytesIO(store.read(name)), hive_partitioning=False) for name in names])
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError("a dataset that cannot be read", where=store.address, found=reason) from None

@@ -1,0 +1,191 @@
+"""First look at a source in a worker: is it a trace, what is the digest of its content, which rank of which job."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from trace_budget import readers
+from trace_budget.batches.located import fetched
+from trace_budget.batches.names import COMPANION, MAIN, rank_in
+from trace_budget.batches.sources import MEMBER, Source
+from trace_budget.contracts import Head
+from trace_budget.errors import InputError
+from trace_budget.files.archive import is_archive, members
+from trace_budget.files.inflate import CHUNK_BYTES
+from trace_budget.files.parquet_folder import table_names
+from trace_budget.files.probe import PROBE_BYTES, probe
+from trace_budget.files.sqlite import MAGIC
+from trace_budget.files.store import file_system, is_url
+from trace_budget.readers.detect import description, head_of
+from trace_budget.readers.unreadable import refuse_known, refuse_named
+
+_JOB = re.compile(rb'"distributedInfo"\s*:\s*(\{[^{}]*)')
+_NUMBER = re.compile(rb'"(rank|world_size)"\s*:\s*"?(\d{1,9})')
+_TELLING = re.compile(
+    r"trace|profile|(?:^|[-_.])(?:rank|TP)[-_]?\d|\.(?:rpd|sqlite|pftrace|nsys-rep|qdrep|qdstrm|otf2|ncu-rep)(?:\.gz)?$",
+    re.IGNORECASE,
+)
+_MAYBE = re.compile(r"\.(?:json|csv|db|sqlite3?|rpd|pftrace|perfetto|proto|html)(?:\.(?:gz|zst))?$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a first look tells: `digest` is None when the content could not be read, `refusal` why it is no good."""
+
+    source: Source
+    digest: str | None
+    rank: int | None = None
+    world_size: int | None = None
+    refusal: str = ""
+    code: str = "unreadable_input"
+
+    @property
+    def trace_id(self) -> str | None:
+        """The key of the trace: its content and the rank its name tells, which the content may not."""
+        if self.digest is None:
+            return None
+        named = rank_in(self.source.name)
+        return hashlib.blake2b(f"{self.digest} {named}".encode(), digest_size=16).hexdigest()
+
+
+def identify(source: Source) -> tuple[Identity, ...]:
+    """The traces in a source: one, several in an archive, none when it is something else."""
+    try:
+        return tuple(_remote(source) if is_url(source.address) else _looked_at(source, Path(source.address)))
+    except (InputError, OSError) as error:
+        reason = (
+            error.line() if isinstance(error, InputError) else f"{source.relative}: cannot be read ({error.strerror})"
+        )
+        return (Identity(source, None, refusal=reason, code="unreachable"),) if _telling(source) else ()
+
+
+def _telling(source: Source) -> bool:
+    """Whether the name says that this ought to be a trace."""
+    return _TELLING.search(source.name) is not None
+
+
+def _looked_at(source: Source, path: Path) -> Iterator[Identity]:
+    seen = None if table_names(path) else probe_safely(path)
+    if seen is not None and is_archive(seen.data, seen.compression):
+        yield from _members(source, path)
+        return
+    found = _judged(source, path)
+    if found is not None:
+        yield replace(found, digest=digest_of(path))
+
+
+def probe_safely(path: Path) -> Head | None:
+    """The first bytes; None where the tables of a database cannot be read (which says why later)."""
+    try:
+        seen = probe(path)
+    except InputError:
+        return None
+    return Head(path, seen.data, seen.compression, seen.size_bytes, seen.tables)
+
+
+def _members(source: Source, path: Path) -> Iterator[Identity]:
+    """Every trace in an archive; what was read before damage stays."""
+    try:
+        for found in members(path):
+            relative = f"{source.relative}{MEMBER}{found.name}"
+            inside = replace(source, relative=relative, member=found.name, size_bytes=found.path.stat().st_size)
+            seen = probe_safely(found.path)
+            if seen is not None and is_archive(seen.data, seen.compression):
+                if _telling(inside):
+                    yield Identity(inside, digest_of(found.path), refusal=f"{relative}: an archive inside an archive")
+                continue
+            one = _judged(inside, found.path)
+            if one is not None:
+                yield replace(one, digest=digest_of(found.path))
+    except InputError as error:
+        yield Identity(source, digest_of(path), refusal=error.line())
+
+
+def _judged(source: Source, path: Path) -> Identity | None:
+    """A trace, a refusal of what ought to be one, or None for anything else."""
+    try:
+        head = head_of(path)
+        refuse_known(head)
+        if any(readers.load(name).recognises(head) for name in readers.NAMES):
+            rank, world = job_facts(head.data)
+            return Identity(source, None, rank if rank is not None else rank_in(source.name), world)
+        refuse_named(head)
+    except InputError as error:
+        wanted = _telling(source) or _MAYBE.search(source.name)
+        return (
+            Identity(source, None, rank_in(source.name), refusal=_placed(error.line(), path, source))
+            if wanted
+            else None
+        )
+    if not _telling(source):
+        return None
+    refusal = f"{source.relative}: no format that can be read (found {description(head)})"
+    return Identity(source, None, rank_in(source.name), refusal=refusal)
+
+
+def _placed(line: str, path: Path, source: Source) -> str:
+    """The message with the place people know instead of a temporary path."""
+    return line.replace(str(path), source.relative)
+
+
+def job_facts(head: bytes) -> tuple[int | None, int | None]:
+    """Rank and world size, where the first bytes hold the job description of a Kineto trace."""
+    found = _JOB.search(head)
+    numbers = {key: int(value) for key, value in _NUMBER.findall(found[1])} if found else {}
+    return numbers.get(b"rank"), numbers.get(b"world_size")
+
+
+def digest_of(path: Path) -> str:
+    """32 hexadecimal digits over the content of a file with its pending changes, or of the tables of a folder."""
+    digest = hashlib.blake2b(digest_size=16)
+    if names := table_names(path):
+        parts = [path / f"{name}.parquet" for name in names]
+    else:
+        wal = path.with_name(path.name + "-wal")
+        parts = [path, *([wal] if wal.is_file() else [])]
+        digest.update(_beside(path))
+    for part in parts:
+        digest.update(part.name.encode() if names else b"")
+        with part.open("rb") as file:
+            while chunk := file.read(CHUNK_BYTES):
+                digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _beside(path: Path) -> bytes:
+    """Names and sizes of the files that are read together with a kernel trace in CSV; nothing for other files."""
+    if not MAIN.search(path.name):
+        return b""
+    sizes = [
+        f"{file.name} {file.stat().st_size}" for file in sorted(path.parent.iterdir()) if COMPANION.search(file.name)
+    ]
+    return "; ".join(sizes).encode()
+
+
+def _remote(source: Source) -> Iterator[Identity]:
+    """As for a local file, by its first bytes and the checksum of the store; archives are fetched whole."""
+    system, path = file_system(source.address)
+    try:
+        first = system.cat_file(path, start=0, end=PROBE_BYTES)
+    except OSError as error:
+        raise InputError("cannot be fetched", where=source.address, found=str(error)) from None
+    digest = hashlib.blake2b(f"{source.checksum} {source.size_bytes}".encode(), digest_size=16).hexdigest()
+    with tempfile.TemporaryDirectory(prefix="trace-budget-") as folder:
+        head = Path(folder) / source.name
+        head.write_bytes(first)
+        if first.startswith(MAGIC):
+            yield Identity(source, digest, rank_in(source.name))
+            return
+        seen = probe_safely(head)
+        if seen is not None and is_archive(seen.data, seen.compression):
+            with fetched(source.address) as whole:
+                yield from _members(source, whole)
+            return
+        found = _judged(source, head)
+    if found is not None:
+        yield replace(found, digest=digest)

@@ -1,0 +1,31 @@
+"""Traces as folders of canonical tables: `OUT/trace=NAME/` for each, so that all of them can be queried at once."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from trace_budget.batches.identify import digest_of
+from trace_budget.files.new_folder import write_folder
+from trace_budget.files.parquet_folder import only_trace
+from trace_budget.schema.ingested import to_files
+from trace_budget.schema.trace import Trace
+
+_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
+_ENDINGS = re.compile(r"(?:\.(?:gz|zst|json|csv|db|sqlite|rpd|pftrace|html|trace|pt))+$", re.IGNORECASE)
+_DIGITS = 8
+
+
+def ingest(trace: Trace, out: Path | str, overwrite: bool = False) -> tuple[Path, bool]:
+    """Write the tables of a trace into its own folder below `out`; the folder, and whether it was written now.
+
+    The name holds the trace's file name and a digest of its content: the same trace is written once. Raises OutputError
+    when it cannot be written.
+    """
+    source = Path(trace.path)
+    stem = _UNFIT.sub("_", _ENDINGS.sub("", source.name)) or "trace"
+    folder = Path(out) / f"trace={stem}-{digest_of(only_trace(source))[:_DIGITS]}"
+    if folder.is_dir() and not overwrite:
+        return folder, False
+    write_folder(folder, to_files(trace), overwrite=overwrite)
+    return folder, True

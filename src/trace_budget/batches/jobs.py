@@ -1,0 +1,71 @@
+"""Which rank files belong to one job, which files accompany another, which are copies: decided over all at once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from trace_budget.batches.identify import Identity
+from trace_budget.batches.names import COMPANION, MAIN, shared_name
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One trace to be analysed, and the job it is a rank of."""
+
+    identity: Identity
+    job: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """All that was found: traces to analyse, files refused at first sight, files that accompany others, copies.
+
+    `copies` pairs each copy with the identity that stands for it.
+    """
+
+    planned: tuple[Planned, ...]
+    refused: tuple[Identity, ...]
+    companions: tuple[Identity, ...]
+    copies: tuple[tuple[Identity, Identity], ...]
+
+
+def sort_out(found: Iterable[Identity]) -> Sorted:
+    """Put every identity where it belongs; of files with one content the first in order of path stands for all."""
+    ordered = sorted(found, key=lambda one: (one.source.relative, one.source.address))
+    refused = tuple(one for one in ordered if one.refusal)
+    good = [one for one in ordered if not one.refusal]
+    companions = _companions(good)
+    first: dict[str | None, Identity] = {}
+    copies: list[tuple[Identity, Identity]] = []
+    for one in good:
+        if one not in companions and first.setdefault(one.trace_id, one) is not one:
+            copies.append((one, first[one.trace_id]))
+    labels = job_labels(list(first.values()))
+    planned = tuple(Planned(one, label) for one, label in zip(first.values(), labels, strict=True))
+    return Sorted(planned, refused, tuple(one for one in good if one in companions), tuple(copies))
+
+
+def _companions(found: Sequence[Identity]) -> frozenset[Identity]:
+    """CSV files of API calls, ranges and devices beside the kernel trace that is read together with them."""
+    main = {one.source.folder for one in found if MAIN.search(one.source.name)}
+    return frozenset(one for one in found if one.source.folder in main and COMPANION.search(one.source.name))
+
+
+def job_labels(found: Sequence[Identity]) -> list[str]:
+    """The job of each trace: folder and name without what differs between ranks, and a number where jobs repeat.
+
+    A trace whose rank nobody tells, or that is known to run alone, is a job of its own.
+    """
+    seen: defaultdict[tuple[str, int | None], int] = defaultdict(int)
+    labels: list[str] = []
+    for one in found:
+        if one.rank is None or one.world_size == 1:
+            labels.append(one.source.relative)
+            continue
+        stem = "/".join(part for part in (one.source.folder, shared_name(one.source.name)) if part)
+        seen[stem, one.rank] += 1
+        repeat = seen[stem, one.rank]
+        labels.append(stem if repeat == 1 else f"{stem} ({repeat})")
+    return labels

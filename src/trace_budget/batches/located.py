@@ -1,0 +1,36 @@
+"""A source as a local file, for as long as it is read: itself, a private copy, or a member of an archive."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from trace_budget.batches.sources import Source
+from trace_budget.errors import InputError
+from trace_budget.files.archive import member
+from trace_budget.files.store import file_system, is_url
+
+
+@contextmanager
+def located(source: Source) -> Iterator[Path]:
+    """The local file of a source; copies vanish afterwards. Raises InputError when it cannot be fetched or unpacked."""
+    with ExitStack() as stack:
+        path = stack.enter_context(fetched(source.address)) if is_url(source.address) else Path(source.address)
+        yield path if source.member is None else stack.enter_context(member(path, source.member))
+
+
+@contextmanager
+def fetched(address: str) -> Iterator[Path]:
+    """A private copy of a remote file under its own name."""
+    system, path = file_system(address)
+    with tempfile.TemporaryDirectory(prefix="trace-budget-") as folder:
+        copy = Path(folder) / Path(path).name
+        try:
+            with system.open(path, "rb") as remote, copy.open("wb") as target:
+                shutil.copyfileobj(remote, target, 1 << 20)
+        except OSError as error:
+            raise InputError("cannot be fetched", where=address, found=str(error)) from None
+        yield copy

@@ -1,0 +1,77 @@
+"""What paths tell about a trace: model, device, batch size and other tags, the rank, and the name ranks share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from trace_budget.errors import UsageError
+
+_MODELS = (
+    "baichuan|bert|chatglm|deepseek|falcon|gemma|glm|gpt|granite|grok|hunyuan|internlm|jamba|kimi|llama|mamba|minimax|"
+    "mistral|mixtral|nemotron|olmo|phi|qwen|yi"
+)
+_USUAL = (
+    re.compile(
+        rf"(?:^|[/_.-])(?P<model>(?:{_MODELS})[0-9a-z.]*(?:-[0-9a-z.]+)*?)(?=_|/|-(?:bs|batch|tp|rank)|\.[a-z]|$)", re.I
+    ),
+    re.compile(r"(?:^|[/_.-])(?:bs|batch|batch_size)[=_-]?(?P<batch_size>\d+)(?!\d)", re.IGNORECASE),
+    re.compile(r"(?:^|[/_.-])(?P<device>(?:MI|[ABHL]|BW|K|Z|V|RTX)\d{2,4}[A-Z]{0,3})(?=[/_.-]|$)"),
+)
+_PARALLEL = re.compile(r"(?:^|[-_.])(?:rank|TP|DP|PP|EP|dp|pp|tp|ep|dcp)[-_]?\d+")
+_RANK = re.compile(r"(?:^|[-_.])(?:rank|TP|tp)[-_]?(\d+)")
+_CLOCK = re.compile(r"(?<=_)\d+(?=\.\d{9,})|\d{5,}")
+COMPANION = re.compile(
+    r"(?:hip_api|hip|hsa_api|hsa|marker_api|marker|rccl_api|memory_copy|memory_allocation|scratch_memory|hcc_ops|cuda_api|"
+    r"nvtx_pushpop|roctx)_trace(?:_\d+)?\.csv|agent_info\.csv|\.(?:hip|hsa|copy)_stats\.csv",
+    re.IGNORECASE,
+)
+MAIN = re.compile(r"(?:kernel_trace|gpu_trace|results)[^/]*\.csv", re.IGNORECASE)
+COLUMNS = ("model", "device", "batch_size")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a path tells; None where it is silent. `tags` holds what else a pattern names."""
+
+    model: str | None = None
+    device: str | None = None
+    batch_size: int | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+def checked_pattern(text: str) -> re.Pattern[str]:
+    """The compiled pattern; UsageError unless it compiles and names a group."""
+    try:
+        pattern = re.compile(text)
+    except re.error as error:
+        raise UsageError("the name pattern is not a regular expression", found=f"{text!r}: {error}") from None
+    if not pattern.groupindex:
+        advice = r"Such as: '(?P<model>[^/]+)/bs(?P<batch_size>\d+)'"
+        raise UsageError("the name pattern names no group", found=repr(text), advice=advice)
+    return pattern
+
+
+def told_by(relative: str, name_pattern: str | None = None) -> Told:
+    """What the path below the folder given tells; a pattern of the user comes before the usual spellings."""
+    found: dict[str, str] = {}
+    for pattern in (*((checked_pattern(name_pattern),) if name_pattern else ()), *_USUAL):
+        match = pattern.search(relative)
+        for name, value in (match.groupdict() if match else {}).items():
+            if value is not None:
+                found.setdefault(name, value)
+    batch = found.get("batch_size", "")
+    tags = {name: value for name, value in sorted(found.items()) if name not in COLUMNS}
+    return Told(found.get("model"), found.get("device"), int(batch) if batch.isdecimal() else None, tags)
+
+
+def rank_in(name: str) -> int | None:
+    """The rank a bare name tells: `rank-0.json.gz`, `…-TP-3.trace.json.gz`."""
+    found = _RANK.search(name)
+    return int(found[1]) if found else None
+
+
+def shared_name(name: str) -> str:
+    """The name with ranks, process ids and clock times masked: the same for all ranks of a job."""
+    return _CLOCK.sub("#", _PARALLEL.sub("-rank#", name))

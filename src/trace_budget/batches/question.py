@@ -1,0 +1,48 @@
+"""What a batch asks of every trace; its key, with the content of a trace, says whether the answer is there already."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+
+from trace_budget._version import VERSION
+from trace_budget.schema.dataset import DATASET_VERSION
+from trace_budget.schema.options import Change, Policy, Scope, Selection, TokenInput
+
+EVERYTHING, AS_TRACED, USUAL = Scope(), TokenInput(), Policy()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One replacement to project on every trace; `label` names it in the dataset."""
+
+    label: str
+    selection: Selection
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Everything that shapes the answers. `trace_processor` is a place on this machine and no part of the key.
+
+    `name_pattern` is a regular expression over paths; its named groups fill model, device, batch_size and tags.
+    """
+
+    candidates: tuple[Candidate, ...] = ()
+    scope: Scope = EVERYTHING
+    token: TokenInput = AS_TRACED
+    policy: Policy = USUAL
+    from_format: str | None = None
+    name_pattern: str | None = None
+    trace_processor: str | None = None
+
+    def document(self) -> dict[str, object]:
+        """The question as plain JSON values."""
+        asked = {name: value for name, value in asdict(self).items() if name != "trace_processor"}
+        return {"version": VERSION, "dataset": DATASET_VERSION, **asked}
+
+    def key(self) -> str:
+        """16 hexadecimal digits that differ when any option, the program's version or the schema differs."""
+        text = json.dumps(self.document(), sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -1,0 +1,153 @@
+"""From what the analyses found to the rows of the dataset's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from trace_budget.analysis.kernels import kernel_table, layer_map, op_table
+from trace_budget.batches.jobs import Planned
+from trace_budget.batches.names import Told, rank_in
+from trace_budget.batches.question import Candidate, Question
+from trace_budget.projection.project import Found, Projection
+from trace_budget.reports.project import document
+from trace_budget.schema.dataset import FAILURES, KERNELS, LAYERS, PROJECTIONS, QUESTIONS, RUNS, STEPS
+from trace_budget.schema.tables import TableSpec
+from trace_budget.schema.trace import Trace
+from trace_budget.text import safe
+
+Row = Mapping[str, object]
+
+
+def table_of(spec: TableSpec, rows: pl.DataFrame | list[Row]) -> pl.DataFrame:
+    """Rows as a declared table: its columns in order, cast to their types."""
+    schema = spec.empty().schema
+    frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(rows, schema=schema)
+    return frame.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+
+
+def rank_of(trace: Trace, planned: Planned) -> int | None:
+    """The rank by the trace, else by the first look, else by the file name."""
+    known = (trace.rank, planned.identity.rank, rank_in(planned.identity.source.name))
+    return next((rank for rank in known if rank is not None), None)
+
+
+def run_row(planned: Planned, told: Told, found: Found) -> Row:
+    """The row of `runs`."""
+    trace, steps, layers = found.trace, found.steps, found.layers
+    used = steps.frame.filter(pl.col("used"))
+    batch = used["batch_size"].drop_nulls().median()
+    caveats = (*trace.caveats, *steps.caveats, *layers.caveats)
+    return {
+        "trace_id": planned.identity.trace_id,
+        "path": safe(planned.identity.source.relative),
+        "format": trace.format,
+        "model": told.model,
+        "device": trace.device_name or told.device,
+        "vendor": trace.vendor,
+        "phase": steps.phase,
+        "batch_size": int(batch) if isinstance(batch, int | float) else told.batch_size,
+        "tags": [{"key": key, "value": value} for key, value in told.tags.items()],
+        "job": safe(planned.job),
+        "rank": rank_of(trace, planned),
+        "world_size": trace.world_size if trace.world_size is not None else planned.identity.world_size,
+        "complete": trace.complete,
+        "gpu_ops": trace.gpu_ops.height,
+        "events": trace.events,
+        "source_bytes": trace.source_bytes,
+        "resolution_ns": trace.resolution_ns,
+        "steps": steps.frame.height,
+        "steps_used": used.height,
+        "step_ns": steps.step_ns,
+        "busy_ns": used["busy_ns"].median(),
+        "step_method": steps.method,
+        "step_confidence": steps.confidence,
+        "layers": layers.layers or None,
+        "layer_method": layers.method,
+        "layer_confidence": layers.confidence,
+        "caveats": [{"code": c.code, "severity": c.severity, "count": c.count, "text": c.text} for c in caveats],
+    }
+
+
+def step_rows(trace_id: str, rank: int | None, found: Found) -> pl.DataFrame:
+    """The rows of `steps`."""
+    return table_of(STEPS, _keyed(found.steps.frame, trace_id, rank))
+
+
+def kernel_rows(trace_id: str, rank: int | None, found: Found) -> pl.DataFrame:
+    """The rows of `kernels` for one phase."""
+    frame = kernel_table(found.trace, found.steps, found.layers, found.overlap)
+    return table_of(KERNELS, _keyed(frame, trace_id, rank, found.steps.phase))
+
+
+def layer_rows(trace_id: str, rank: int | None, found: Found) -> pl.DataFrame:
+    """The rows of `layers` for one phase."""
+    frame = layer_map(op_table(found.trace, found.steps, found.layers, found.overlap))
+    return table_of(LAYERS, _keyed(frame, trace_id, rank, found.steps.phase))
+
+
+def _keyed(frame: pl.DataFrame, trace_id: str, rank: int | None, phase: str | None = None) -> pl.DataFrame:
+    keys = {"trace_id": trace_id, **({"phase": phase} if phase else {})}
+    rank_column = pl.lit(rank, dtype=pl.Int64).alias("rank")
+    return frame.with_columns(rank_column, *(pl.lit(value).alias(name) for name, value in keys.items()))
+
+
+def projected_row(projection: Projection, candidate: Candidate) -> Row:
+    """The row of `projections`, but for its keys; the figures are those of the JSON document of `project`."""
+    told: dict[str, Any] = document(projection)
+    matched, token, pct, step = told["matched"], told["token"], told["pct"], told["saving_us_per_step"]
+    return {
+        "candidate": candidate.label,
+        "outcome": "projected",
+        **{name: matched[name] for name in ("kernel", "calls_per_step", "layers", "layers_hit")},
+        "median_us": matched["dur_us"]["median"],
+        "step_us": token["step_us"],
+        "token_us": token["token_us"],
+        **_spread("saving_per_call", "us", told["saving_us_per_call"]),
+        "saving_per_step_naive_us": step["naive"],
+        **_spread("saving_per_step", "us", step),
+        **_spread("saving_per_token", "us", told["saving_us_per_token"]),
+        "naive_pct": pct["naive"],
+        **_spread("saving", "pct", pct),
+        "ceiling_pct": pct["ceiling"],
+        "target_pct": told["required"]["target_pct"],
+        "required_us_per_call": told["required"]["us_per_call"],
+        "dilution": told["model"]["dilution"],
+        **{q: told["evidence"][q.upper()]["grade"] for q in QUESTIONS},
+        **{name: told[name] for name in ("verdict", "reason", "why")},
+    }
+
+
+def _spread(stem: str, unit: str, bounds: Mapping[str, float]) -> Row:
+    return {f"{stem}_{end}_{unit}": bounds[end] for end in ("low", "expected", "high")}
+
+
+def absent_row(candidate: Candidate, question: Question, why: str) -> Row:
+    """The row of a candidate that the trace cannot answer; all figures are unknown."""
+    known = {"candidate": candidate.label, "outcome": "not_in_trace", "target_pct": question.policy.target_pct}
+    return {**known, "reason": "not_in_trace", "why": safe(why)}
+
+
+def projection_rows(trace_id: str, rank: int | None, phase: str, rows: list[Row]) -> pl.DataFrame:
+    """The rows of `projections`."""
+    return table_of(PROJECTIONS, [{"trace_id": trace_id, "rank": rank, "phase": phase, **row} for row in rows])
+
+
+def runs_table(row: Row) -> pl.DataFrame:
+    """The table `runs` of one trace."""
+    return table_of(RUNS, [row])
+
+
+def failure_table(trace_id: str | None, path: str, outcome: str, code: str, reason: str, size: int) -> pl.DataFrame:
+    """The table `failures` of one file."""
+    return table_of(
+        FAILURES,
+        [
+            {
+                "trace_id": trace_id, "path": safe(path), "outcome": outcome, "code": code, "reason": safe(reason),
+                "source_bytes": size,
+            }
+        ],
+    )  # fmt: skip

@@ -1,0 +1,114 @@
+"""Where traces may lie: every file below the folders given, local or remote, before its content is looked at."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from trace_budget.errors import InputError
+from trace_budget.files.parquet_folder import table_names
+from trace_budget.files.store import file_system, is_url
+
+MEMBER = "!/"
+_OWN = ("table=",)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file (or a folder that is one trace, or one member of an archive).
+
+    `address` is a local path or URL; `relative` starts with the name of the folder given, with `!/` before a member;
+    `checksum` is what a remote store tells about the content.
+    """
+
+    address: str
+    relative: str
+    size_bytes: int
+    member: str | None = None
+    checksum: str | None = None
+
+    @property
+    def folder(self) -> str:
+        """Where it lies: folder or archive."""
+        return self.relative.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """Its bare name."""
+        return self.relative.rpartition("/")[2]
+
+
+def find_sources(places: Sequence[str], leave_out: str) -> list[Source]:
+    """Every file below the places, each once, in order of its path; `leave_out` is the dataset itself.
+
+    Hidden files and the folders of a dataset are passed over. Raises InputError for a place that cannot be listed.
+    """
+    found: dict[str, Source] = {}
+    for place in places:
+        for source in _remote(place) if is_url(place) else _local(Path(place), leave_out):
+            found.setdefault(_identity(source.address), source)
+    return sorted(found.values(), key=lambda source: (source.relative, source.address))
+
+
+def _identity(address: str) -> str:
+    return address if is_url(address) else os.path.realpath(address)
+
+
+def _local(place: Path, leave_out: str) -> Iterator[Source]:
+    if not place.exists():
+        raise InputError("no such file or folder", where=str(place))
+    if place.is_file() or table_names(place):
+        yield Source(str(place), place.name, _size(place))
+        return
+    out, top = os.path.realpath(leave_out), place.resolve().name
+    for folder, names, files in os.walk(place, onerror=_refuse):
+        whole = [name for name in names if table_names(Path(folder) / name)]
+        names[:] = sorted(
+            n for n in names if n not in whole and _wanted(n) and os.path.realpath(Path(folder, n)) != out
+        )
+        for name in (*whole, *files):
+            path = Path(folder) / name
+            if _wanted(name) and _is_data(path):
+                yield Source(str(path), f"{top}/{path.relative_to(place).as_posix()}", _size(path))
+
+
+def _refuse(error: OSError) -> None:
+    raise InputError("cannot be listed", where=str(error.filename), found=error.strerror or str(error)) from error
+
+
+def _wanted(name: str) -> bool:
+    return not name.startswith((".", *_OWN))
+
+
+def _is_data(path: Path) -> bool:
+    """A regular file or a folder of tables: pipes, sockets and dangling links hold no trace."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def _size(path: Path) -> int:
+    if path.is_dir():
+        return sum((path / f"{name}.parquet").stat().st_size for name in table_names(path))
+    return path.stat().st_size
+
+
+def _remote(place: str) -> Iterator[Source]:
+    system, root = file_system(place)
+    try:
+        system.invalidate_cache()
+        found = system.find(root, detail=True)
+    except OSError as error:
+        raise InputError("cannot be listed", where=place, found=str(error)) from None
+    if not found:
+        raise InputError("no such file or folder", where=place)
+    for path, facts in found.items():
+        inside = PurePosixPath(path).relative_to(PurePosixPath(root).parent).as_posix()
+        if all(_wanted(part) for part in inside.split("/")):
+            address = str(system.unstrip_protocol(path))
+            yield Source(address, inside, int(facts.get("size") or 0), checksum=str(system.checksum(path)))

@@ -1,0 +1,157 @@
+"""The work on one trace, wherever it runs: read, analyse, project, put the answers; trouble becomes a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from trace_budget import api
+from trace_budget.batches import rows
+from trace_budget.batches.dataset import Dataset, failure_name
+from trace_budget.batches.jobs import Planned
+from trace_budget.batches.located import located
+from trace_budget.batches.names import told_by
+from trace_budget.batches.question import Candidate, Question
+from trace_budget.errors import InputError, NotInTraceError, OutputError, TraceBudgetError
+from trace_budget.files.store import store_at
+from trace_budget.projection.project import Found, project
+from trace_budget.schema.dataset import KERNELS, LAYERS, PROJECTIONS, RUNS, STEPS
+from trace_budget.schema.trace import Trace
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FAILED, LEFT_OUT = "failed", "left_out"
+RETRIED = ("worker_died", "unreachable", "bug")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One trace to be analysed for one question into the dataset at an address."""
+
+    planned: Planned
+    question: Question
+    out: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why a file gave no run: `outcome` is failed or left_out, `code` one of those of the table `failures`."""
+
+    outcome: str
+    code: str
+    reason: str
+
+
+def work(task: Task) -> Trouble | None:
+    """Analyse one trace and put its tables, or the row that says why not; None when it gave a run.
+
+    Raises OutputError when the dataset cannot be written: that ends the whole batch.
+    """
+    identity = task.planned.identity
+    dataset = Dataset(store_at(task.out), task.question)
+    if f"{identity.trace_id}" in dataset.stems(RUNS.name):
+        return None
+    try:
+        tables = _tables(task)
+    except OutputError:
+        raise
+    except Exception as error:  # noqa: BLE001  (a bug met by one file must not cost the others)
+        trouble = trouble_of(error, task.planned)
+        record(dataset, task.planned, trouble)
+        return trouble
+    dataset.put(str(identity.trace_id), tables)
+    return None
+
+
+def record(dataset: Dataset, planned: Planned, trouble: Trouble) -> None:
+    """Put the row of a failure. What may end otherwise another time is marked to be tried again."""
+    identity = planned.identity
+    path, again = identity.source.relative, trouble.code in RETRIED
+    table = rows.failure_table(
+        identity.trace_id, path, trouble.outcome, trouble.code, trouble.reason, identity.source.size_bytes
+    )
+    dataset.put_failure(failure_name(identity.trace_id, path, again), table)
+
+
+def trouble_of(error: Exception, planned: Planned) -> Trouble:
+    """What an error says about a file, with the place people know instead of a temporary path."""
+    source = planned.identity.source
+    if isinstance(error, LeftOutError):
+        return Trouble(LEFT_OUT, error.code, error.message)
+    if isinstance(error, TraceBudgetError):
+        if "async_llm" in source.name:
+            return Trouble(LEFT_OUT, "frontend", "the frontend process of the engine, which runs no kernels")
+        told = TraceBudgetError(
+            error.message, where=source.relative, expected=error.expected, found=error.found, advice=error.advice
+        )
+        code = "not_in_trace" if isinstance(error, NotInTraceError) else "unreadable_input"
+        return Trouble(FAILED, code, told.line())
+    if isinstance(error, OSError):
+        return Trouble(FAILED, "unreachable", f"{source.relative}: {error.strerror or error}")
+    return Trouble(FAILED, "bug", f"{source.relative}: {type(error).__name__}: {error}. A bug: please report it.")
+
+
+class LeftOutError(InputError):
+    """A file that was read and is no trace of a workload."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+def _tables(task: Task) -> dict[str, pl.DataFrame]:
+    question, planned = task.question, task.planned
+    with located(planned.identity.source) as path:
+        trace = api.open_trace(path, question.from_format, None, question.trace_processor)
+        _workload(trace)
+        found = api.analyse(trace, question.scope)
+        return tables_of(found, planned, question)
+
+
+def _workload(trace: Trace) -> None:
+    if trace.aggregates is not None:
+        raise LeftOutError("no_timeline", "sums per kernel hold no timeline")
+    for caveat in trace.caveats:
+        if caveat.code == "capture_sidecar":
+            raise LeftOutError("capture_sidecar", caveat.text)
+
+
+def tables_of(found: Found, planned: Planned, question: Question) -> dict[str, pl.DataFrame]:
+    """All tables of one analysed trace."""
+    import polars as pl
+
+    trace_id, rank = str(planned.identity.trace_id), rows.rank_of(found.trace, planned)
+    told = told_by(planned.identity.source.relative, question.name_pattern)
+    phases = _by_phase(found, question)
+    projected = [_projected(found, candidate, question) for candidate in question.candidates]
+    return {
+        STEPS.name: rows.step_rows(trace_id, rank, found),
+        KERNELS.name: pl.concat([rows.kernel_rows(trace_id, rank, each) for each in phases]),
+        LAYERS.name: pl.concat([rows.layer_rows(trace_id, rank, each) for each in phases]),
+        PROJECTIONS.name: rows.projection_rows(trace_id, rank, found.steps.phase, projected),
+        RUNS.name: rows.runs_table(rows.run_row(planned, told, found)),
+    }
+
+
+def _by_phase(found: Found, question: Question) -> list[Found]:
+    """What was found for the phase that counts, then for every other phase with a step that could count."""
+    if question.scope.phase is not None:
+        return [found]
+    others = sorted(set(found.steps.frame["phase"].to_list()) - {found.steps.phase})
+    more: list[Found] = []
+    for phase in others:
+        try:
+            more.append(api.analyse(found.trace, replace(question.scope, phase=phase)))
+        except NotInTraceError:
+            continue
+    return [found, *more]
+
+
+def _projected(found: Found, candidate: Candidate, question: Question) -> rows.Row:
+    try:
+        answer = project(found, candidate.selection, candidate.change, question.token, question.policy)
+    except NotInTraceError as error:
+        why = TraceBudgetError(error.message, expected=error.expected, found=error.found, advice=error.advice)
+        return rows.absent_row(candidate, question, why.line())
+    return rows.projected_row(answer, candidate)

@@ -1,0 +1,43 @@
+"""ingest: the canonical tables of traces as Parquet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trace_budget.cli._groups import option
+from trace_budget.cli._options import Reading
+from trace_budget.cli._output import PANEL, Output
+from trace_budget.errors import InputError
+
+Traces = Annotated[list[Path], typer.Argument(metavar="TRACE...", help="Trace files to read.", show_default=False)]
+Out = Annotated[
+    Path, option(PANEL, "--output", "-o", metavar="OUT", text="Folder to add to; each trace gets one in it.")
+]
+Force = Annotated[bool, option(PANEL, "--force", text="Write a trace again that is there already.")]
+Quiet = Annotated[bool, option(PANEL, "--quiet", "-q", text="Nothing on stderr but errors.")]
+
+
+def ingest(traces: Traces, reading: Reading, out: Out, force: Force = False, quiet: Quiet = False) -> None:
+    """The tables of traces as Parquet, for Polars, pandas, DuckDB and Spark.
+
+    Every command takes such a folder as its TRACE, without parsing again. Goes on past a file it cannot read, and
+    exits with 3 at the end.
+    """
+    from trace_budget.batches.ingest import ingest as write
+
+    output = Output(format="json", quiet=quiet)
+    failures: list[InputError] = []
+    for path in traces:
+        try:
+            folder, written = write(reading.open(path, output), out, force)
+            output.say(f"Wrote {folder}" if written else f"{folder} is there already")
+        except InputError as error:
+            failures.append(error)
+    if failures and len(traces) == 1:
+        raise failures[0]
+    if failures:
+        text = "; ".join(failure.line() for failure in failures)
+        raise InputError(f"{len(failures)} of {len(traces)} files could not be read: {text}")
