@@ -7,14 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from trace_budget.analysis.floor import Floor
 from trace_budget.projection.candidate import FloatArray, Saving
-from trace_budget.projection.edges import expected_edges
+from trace_budget.projection.ground import Claim, Ground, interval
 from trace_budget.projection.match import Match
-from trace_budget.projection.shift import POLL_NS, propagate
-from trace_budget.projection.timeline import OP_BUDGET, Timeline, stretch
-from trace_budget.schema.findings import Int64Array, Steps
-from trace_budget.schema.trace import Caveat, Trace
+from trace_budget.schema.findings import Int64Array
+from trace_budget.schema.trace import Caveat
 
 CONTENTION_SHARE = 0.05
 
@@ -25,7 +22,7 @@ class Bounds:
 
     `headroom_ns`: how long the host waits for the device per step (None when no wait is visible): GPU time saved beyond
     it is lost in a loop that runs one step ahead. `host_visible`: launches could be followed. `steps`: steps the
-    interval was computed on. `contended`: matched calls share the device, so `high` is the naive product.
+    interval was computed on. `contended`: matched calls share the device, so `high` exceeds what a schedule can show.
     """
 
     naive: float
@@ -42,104 +39,70 @@ class Bounds:
     caveats: tuple[Caveat, ...] = ()
 
 
-def bounds(trace: Trace, steps: Steps, found: Match, saving: Saving, floor: Floor, loop: str = "auto") -> Bounds:
-    """The interval for one candidate; `saving` holds one value per row of `found.ops` (calls with usable times only)."""
+def claim_of(found: Match, saving: Saving) -> Claim:
+    """The saving of each matched call as a claim on its op."""
+    return Claim(found.ops["op_id"].to_numpy(), saving.low, saving.expected, saving.high)
+
+
+def bounds(base: Ground, found: Match, saving: Saving, loop: str = "auto", others: tuple[Claim, ...] = ()) -> Bounds:
+    """The interval for one candidate; `saving` holds one value per row of `found.ops` (calls with usable times only).
+
+    `others`: the same candidate's claims on the further ranks of the ground.
+    """
+    moved = interval(base, [(claim_of(found, saving), *others)])
+    scale = _beyond_budget(base, found, saving)
+    return settle(base, found, saving, (moved.low[0] * scale, moved.expected[0] * scale, moved.high[0] * scale), loop)
+
+
+def settle(base: Ground, found: Match, saving: Saving, moved: tuple[float, float, float], loop: str) -> Bounds:
+    """Bring a propagated interval together with the simpler bounds and the rules of loop and contention."""
     ops = found.ops
-    naive = float(saving.expected.sum()) / found.steps
-    share = np.divide(
-        ops["solo_ns"].to_numpy(), ops["dur_ns"].to_numpy(), out=np.ones(ops.height), where=ops["dur_ns"].to_numpy() > 0
-    )
-    exposed = float((saving.expected * share).sum()) / found.steps
+    per_step = [float(values.sum()) / found.steps for values in (saving.low, saving.expected, saving.high)]
+    duration, solo = ops["dur_ns"].to_numpy(), ops["solo_ns"].to_numpy()
+    alone = np.divide(solo, duration, out=np.ones(ops.height), where=duration > 0)
     chain = chain_bound(ops["start_ns"].to_numpy(), ops["end_ns"].to_numpy(), saving.high) / found.steps
-    total = float(ops["dur_ns"].sum())
-    contended = total > 0 and 1.0 - float(ops["solo_ns"].sum()) / total > CONTENTION_SHARE
-    lines, count = _lines(trace, steps, floor, loop)
-    low, expected, high = _over(lines, found, saving)
-    naive_high = float(saving.high.sum()) / found.steps
-    headroom = _headroom(lines, count)
-    low, expected = _limited(low / count, expected / count, headroom, loop)
-    low, expected, high = _ordered(
-        low,
-        expected,
-        naive_high if contended else min(high / count, max(chain, 0.0) if chain > 0 else high / count),
-        float(saving.low.sum()) / found.steps,
-        naive_high,
-    )
-    caveats = _caveats(steps, lines, count, contended, headroom, loop)
+    shared = 1.0 - float(solo.sum()) / max(float(duration.sum()), 1.0)
+    contended = shared > CONTENTION_SHARE
+    headroom = base.headroom_ns
+    low, expected = _limited(moved[0], moved[1], headroom, loop)
+    high = _highest(moved[2], per_step[2], chain, shared, contended)
+    low, expected, high = _ordered(low, expected, high, per_step[0])
     return Bounds(
-        naive,
-        exposed,
+        per_step[1],
+        float((saving.expected * alone).sum()) / found.steps,
         chain,
         low,
         expected,
         high,
         headroom,
-        lines[0].host.visible,
-        count,
+        base.host_visible,
+        base.steps,
         contended,
-        floor.gap_max_ns,
-        caveats,
+        base.lines[0][0].gap_max_ns,
+        _caveats(base, contended, loop),
     )
 
 
-def _lines(trace: Trace, steps: Steps, floor: Floor, loop: str) -> tuple[list[Timeline], int]:
-    """The timelines the interval is computed on, and how many used steps they hold.
+def _beyond_budget(base: Ground, found: Match, saving: Saving) -> float:
+    """Claim per step over all used steps, relative to the covered ones: 1 while the trace fits the budget."""
+    if not base.sampled:
+        return 1.0
+    covered = np.zeros(found.ops.height, dtype=bool)
+    ids = found.ops["op_id"].to_numpy()
+    for line, _ in base.lines:
+        covered |= np.isin(ids, line.op_id)
+    here = float(saving.expected[covered].sum()) / base.steps
+    return float(saving.expected.sum()) / found.steps / here if here else 1.0
 
-    With visible launches one run of steps, so that what the host gains in one step reaches the next. Without, each step
-    alone: nothing says that a step starts earlier because the one before ended earlier (unless the user says sync).
+
+def _highest(moved: float, naive: float, chain: float, shared: float, contended: bool) -> float:
+    """The upper bound: no schedule saves more than a chain of calls; kernels that slow each other down may.
+
+    Work taken off a contended kernel saves the slowed-down time, at most as much again for the share that is contended.
     """
-    used = steps.used.tolist()
-    sizes = np.bincount(steps.op_step[steps.op_step >= 0], minlength=steps.frame.height)
-    visible = bool(trace.gpu_ops["launch_id"].is_not_null().any())
-    if len(used) == 1 or not (visible or loop == "sync"):
-        chosen = _within_budget(used, sizes)
-        return [stretch(trace, steps, index, index, floor, closing=False) for index in chosen], len(chosen)
-    last = used[0]
-    total = 0
-    for index in range(used[0], used[-1] + 1):
-        total += int(sizes[index])
-        if total > OP_BUDGET and index > used[0]:
-            break
-        last = index
-    # The last step of the trace has no successor that would show when it is over for the host.
-    last = last if last + 1 < steps.frame.height else last - 1
-    inside = [index for index in used if index <= last]
-    return [stretch(trace, steps, used[0], last, floor, closing=True)], len(inside)
-
-
-def _within_budget(used: list[int], sizes: Int64Array) -> list[int]:
-    chosen: list[int] = []
-    total = 0
-    for index in used:
-        total += int(sizes[index])
-        if chosen and total > OP_BUDGET:
-            break
-        chosen.append(index)
-    return chosen
-
-
-def _over(lines: list[Timeline], found: Match, saving: Saving) -> tuple[float, float, float]:
-    """(low, expected, high) time saved over all timelines together."""
-    totals = np.zeros(3)
-    columns = {"op": found.ops["op_id"].to_numpy()}
-    for line in lines:
-        rows = _columns(line, columns["op"], saving)
-        shifts = propagate(line, expected_edges(line), *rows)
-        totals += np.array([float(values[0]) for values in shifts.at_end(line)])
-    return float(totals[0]), float(totals[1]), float(totals[2])
-
-
-def _columns(line: Timeline, op_ids: Int64Array, saving: Saving) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The saving of each op of the timeline, 0 for ops that are not matched; one column."""
-    place = np.searchsorted(op_ids, line.op_id)
-    hit = (place < op_ids.size) & (op_ids[np.minimum(place, op_ids.size - 1)] == line.op_id)
-    if line.next_start is not None:
-        hit[line.next_start] = False
-    low, expected, high = (
-        np.where(hit, values[np.minimum(place, op_ids.size - 1)], 0.0)[:, None]
-        for values in (saving.low, saving.expected, saving.high)
-    )
-    return low, expected, high
+    if contended:
+        return max(naive, 0.0) * (1.0 + shared) if naive > 0 else moved
+    return min(moved, chain, naive) if naive > 0 else moved
 
 
 def chain_bound(start_ns: Int64Array, end_ns: Int64Array, saving_ns: FloatArray) -> float:
@@ -149,27 +112,13 @@ def chain_bound(start_ns: Int64Array, end_ns: Int64Array, saving_ns: FloatArray)
     """
     order = np.argsort(end_ns, kind="stable")
     starts, ends, gains = start_ns[order], end_ns[order], np.maximum(saving_ns[order], 0.0)
-    if order.size == 0:
-        return 0.0
-    if np.all(starts[1:] >= ends[:-1]):
+    if order.size == 0 or np.all(starts[1:] >= ends[:-1]):
         return float(gains.sum())
     before = np.searchsorted(ends, starts, side="right")
     best = [0.0]
     for place, gain in zip(before.tolist(), gains.tolist(), strict=True):
         best.append(max(best[-1], best[min(place, len(best) - 1)] + gain))
     return best[-1]
-
-
-def _headroom(lines: list[Timeline], count: int) -> float | None:
-    """Time per step in which the host only waits for the device; None when no wait is visible."""
-    if not any(line.host.waits_visible for line in lines):
-        return None
-    blocked = 0
-    for line in lines:
-        waits = line.host.is_wait & (line.host.own_op < 0)
-        length = line.host.end_ns[waits] - line.host.start_ns[waits]
-        blocked += int(length[length > POLL_NS].sum())
-    return blocked / count
 
 
 def _limited(low: float, expected: float, headroom: float | None, loop: str) -> tuple[float, float]:
@@ -179,56 +128,42 @@ def _limited(low: float, expected: float, headroom: float | None, loop: str) -> 
     return (0.0, expected) if headroom is None else (min(low, headroom), min(expected, headroom))
 
 
-def _ordered(
-    low: float, expected: float, high: float, naive_low: float, naive_high: float
-) -> tuple[float, float, float]:
-    """Keep low <= expected <= high, and all of them within what the calls can save or cost at all."""
-    high = min(high, naive_high) if naive_high > 0 else high
-    low = min(low, high)
-    low = max(low, min(naive_low, 0.0))
+def _ordered(low: float, expected: float, high: float, naive_low: float) -> tuple[float, float, float]:
+    """Keep low <= expected <= high; a candidate cannot cost more than all of its costs in a row."""
+    low = max(min(low, high), min(naive_low, 0.0))
     return low, min(max(expected, low), high), high
 
 
-def _caveats(
-    steps: Steps, lines: list[Timeline], count: int, contended: bool, headroom: float | None, loop: str
-) -> tuple[Caveat, ...]:
-    out: list[Caveat] = []
-    if contended:
-        out.append(
-            Caveat(
-                "contention_unmodelled",
-                "matched calls share the device with other work; how they slow each other down is not in the trace, so the high bound is the naive product",
-                1,
-                "warning",
-            )
-        )
-    if not lines[0].host.visible:
-        out.append(
-            Caveat(
-                "host_invisible",
-                "no launches in this trace: whether the host or the device sets the pace is unknown, so nothing is carried from step to step",
-                1,
-                "warning",
-            )
-        )
-    if count < len(steps.used) - 1:
-        out.append(
-            Caveat(
-                "interval_on_sample",
-                f"the interval was computed on {count} of {len(steps.used)} counted steps; counts and naive figures are over all",
-                count,
-                "note",
-            )
-        )
-    if loop == "async" and headroom is None:
-        out.append(
-            Caveat(
-                "headroom_unknown",
-                "no host waits in this trace: how much GPU time the asynchronous loop can still lose is unknown",
-                1,
-                "warning",
-            )
-        )
+def _caveats(base: Ground, contended: bool, loop: str) -> tuple[Caveat, ...]:
+    told = (
+        (
+            contended,
+            "contention_unmodelled",
+            "matched calls share the device with other work; how they slow each other down is not in a trace, "
+            "so the high bound is the naive product plus the contended share",
+        ),
+        (
+            not base.host_visible,
+            "host_invisible",
+            "no launches in this trace: whether the host or the device sets the pace is unknown, "
+            "so nothing is carried from step to step",
+        ),
+        (
+            base.unseen_collectives > 0,
+            "one_rank",
+            f"{base.unseen_collectives} collective calls wait for ranks this trace does not show: expected assumes that all "
+            "ranks gain alike, low that the others gain nothing",
+        ),
+        (
+            loop == "async" and base.headroom_ns is None,
+            "headroom_unknown",
+            "no host waits in this trace: how much GPU time an asynchronous loop can lose is unknown",
+        ),
+    )
+    out = [Caveat(code, text, 1, "warning") for holds, code, text in told if holds]
+    if base.sampled:
+        text = f"the interval was computed on {base.steps} of {base.used_steps} counted steps; counts and naive figures are over all"
+        out.append(Caveat("interval_on_sample", text, base.steps))
     return tuple(out)
 
 
@@ -240,4 +175,5 @@ def effective_of(found: Match, effective: Int64Array) -> FloatArray:
 
 def usable(found: Match) -> Match:
     """The match without calls whose times are not usable (they stay in counts, not in timing)."""
-    return Match(found.kernel, found.names, found.ops.filter(pl.col("dur_ns").is_not_null()), found.steps, found.layers)
+    ops = found.ops.filter(pl.col("dur_ns").is_not_null())
+    return Match(found.kernel, found.names, ops, found.steps, found.layers)

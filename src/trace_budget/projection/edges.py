@@ -13,6 +13,7 @@ from trace_budget.projection.timeline import Timeline
 from trace_budget.schema.findings import Int64Array
 
 HOST_TIGHT_NS = 1_000
+JOIN_WINDOW = 256  # ops searched for the join of a branch
 UNSEEN_HOST_GAP_NS = 20_000  # without launches in the trace, a longer gap is taken for the host's
 
 
@@ -34,11 +35,26 @@ class _Replays:
 
     start: Int64Array
     end: Int64Array
+    touch_ns: int
 
-    def lag(self, before: int, after: int) -> int | None:
-        """Smallest distance from the end of one node to the start of another; None when any replay refutes the order."""
-        gaps = self.start[:, after] - self.end[:, before]
-        return int(gaps.min()) if gaps.min() >= 0 else None
+    def lags(self, after: int, candidates: list[int]) -> dict[int, int]:
+        """The fewest candidates that explain the start of a node in every replay, each with its smallest lag.
+
+        A pair out of order in any replay is no dependency. Of the rest those that touch in most replays are taken,
+        the steadiest first, until every replay has one that touches.
+        """
+        gaps = {before: self.start[:, after] - self.end[:, before] for before in candidates}
+        open_pairs = {before: gap for before, gap in gaps.items() if gap.min() >= 0}
+        chosen: dict[int, int] = {}
+        uncovered = np.ones(self.start.shape[0], dtype=bool)
+        while open_pairs and uncovered.any():
+            touching = {b: uncovered & (gap <= gap.min() + self.touch_ns) for b, gap in open_pairs.items()}
+            best = max(open_pairs, key=lambda b: (int(touching[b].sum()), -float(open_pairs[b].std())))
+            if not touching[best].any():
+                break
+            chosen[best] = int(open_pairs.pop(best).min())
+            uncovered &= ~touching[best]
+        return chosen
 
 
 def expected_edges(line: Timeline) -> Edges:
@@ -50,7 +66,7 @@ def expected_edges(line: Timeline) -> Edges:
     order = np.argsort(line.end_ns, kind="stable")
     ends = line.end_ns[order]
     latest = np.searchsorted(ends, line.start_ns, side="right")
-    earliest = np.searchsorted(ends, line.start_ns - line.gap_max_ns, side="left")
+    earliest = np.searchsorted(ends, line.start_ns - line.touch_ns, side="left")
     host_slack = np.where(line.launch >= 0, np.maximum(line.start_ns - line.release_ns - line.latency_ns[1], 0), -1)
     causes: list[list[tuple[int, int]]] = []
     for op in range(line.size):
@@ -78,35 +94,30 @@ def _causes(line: Timeline, op: int, near: list[int], host_slack: int) -> list[t
 
 def _slack(line: Timeline, gap: int) -> int:
     """Slack behind a gap: none while the gap is one of back-to-back ops."""
-    return 0 if gap <= line.gap_max_ns else gap - line.gap_ns
+    return 0 if gap <= line.touch_ns else gap - line.gap_ns
 
 
 def _repeat_over_replays(line: Timeline, causes: list[list[tuple[int, int]]]) -> None:
     """Carry dependencies seen in one replay to all replays of the same graph, and drop refuted ones."""
     for members in _same_graphs(line):
         grid = np.stack(members)
-        table = _Replays(line.start_ns[grid], line.end_ns[grid])
+        table = _Replays(line.start_ns[grid], line.end_ns[grid], line.touch_ns)
         column = {int(op): place for row in members for place, op in enumerate(row)}
-        pairs = {
-            (column[p], column[op])
-            for op in column
-            for p, slack in causes[op]
-            if slack == 0 and p in column and line.replay[p] == line.replay[op]
-        }
-        lags = {pair: lag for pair in pairs if (lag := table.lag(*pair)) is not None}
-        inner: dict[int, list[tuple[int, int]]] = {}
-        for (before, after), lag in lags.items():
-            inner.setdefault(after, []).append((before, lag))
+        nearby: dict[int, set[int]] = {}
+        for op in column:
+            inside = (p for p, _ in causes[op] if p in column and line.replay[p] == line.replay[op])
+            nearby.setdefault(column[op], set()).update(column[p] for p in inside)
+        inner = {after: table.lags(after, sorted(candidates)) for after, candidates in nearby.items()}
         for row in members:
             for place, op in enumerate(row):
                 outside = [
                     (p, slack) for p, slack in causes[op] if p not in column or line.replay[p] != line.replay[op]
                 ]
-                inside = [
+                inside_pairs = [
                     (int(row[before]), max(int(line.start_ns[op] - line.end_ns[row[before]]) - lag, 0))
-                    for before, lag in inner.get(place, [])
+                    for before, lag in inner.get(place, {}).items()
                 ]
-                causes[op] = outside + inside
+                causes[op] = outside + inside_pairs
 
 
 def _same_graphs(line: Timeline) -> list[list[Int64Array]]:
@@ -120,15 +131,19 @@ def _same_graphs(line: Timeline) -> list[list[Int64Array]]:
 
 
 def _join_loose_ends(line: Timeline, causes: list[list[tuple[int, int]]]) -> None:
-    """Give ops that cause nothing a successor: the next op of their replay, or of another stream, that starts after them."""
+    """Give ops that cause nothing a successor: the last op before the next fork of their replay or of another stream.
+
+    Branches of a layer are joined before the next layer forks; any earlier join would only say more than is known.
+    """
     followed = np.zeros(line.size, dtype=bool)
     for pairs in causes:
         followed[[p for p, _ in pairs]] = True
-    loose = np.flatnonzero(~followed)
-    overlapping = _runs_beside(line)
-    for op in loose[overlapping[loose]]:
-        low = int(np.searchsorted(line.start_ns, line.end_ns[op], side="left"))
-        for later in range(low, min(low + 64, line.size)):
+    beside = _runs_beside(line)
+    forks = np.append(np.flatnonzero(beside), line.size)
+    for op in np.flatnonzero(~followed & beside):
+        first = int(np.searchsorted(line.start_ns, line.end_ns[op], side="left"))
+        next_fork = int(forks[np.searchsorted(forks, first, side="left")])
+        for later in range(min(next_fork, first + JOIN_WINDOW, line.size) - 1, first - 1, -1):
             same = line.replay[later] == line.replay[op] if line.replay[op] >= 0 else line.lane[later] != line.lane[op]
             if same and not line.edges_known[later]:
                 causes[later].append((int(op), max(int(line.start_ns[later] - line.end_ns[op]) - line.gap_ns, 0)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,9 +12,10 @@ from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.analysis.health import lost_kernels
 from trace_budget.analysis.kernels import op_table
 from trace_budget.errors import NotInTraceError
-from trace_budget.projection.bounds import Bounds, bounds, effective_of, usable
+from trace_budget.projection.bounds import Bounds, bounds, claim_of, effective_of, usable
 from trace_budget.projection.candidate import Saving, saving_of
 from trace_budget.projection.evidence import Answer, evidence
+from trace_budget.projection.ground import Claim, ground, join_ranks
 from trace_budget.projection.match import Match, match
 from trace_budget.projection.statistics import pairs_needed, runs_needed
 from trace_budget.projection.timeline import effective_ns
@@ -67,8 +69,18 @@ class Projection:
     caveats: tuple[Caveat, ...]
 
 
-def project(found: Found, selection: Selection, change: Change, asked: TokenInput, policy: Policy) -> Projection:
-    """Project one replacement. Raises NotInTraceError when nothing matches or the asserted call count is wrong."""
+def project(
+    found: Found,
+    selection: Selection,
+    change: Change,
+    asked: TokenInput,
+    policy: Policy,
+    others: Sequence[Found] = (),
+) -> Projection:
+    """Project one replacement; `others` are further ranks of the same job, which do the same.
+
+    Raises NotInTraceError when nothing matches or the asserted call count is wrong.
+    """
     _workload(found)
     trace, steps, layers = found.trace, found.steps, found.layers
     ops = op_table(trace, steps, layers, found.overlap)
@@ -87,7 +99,11 @@ def project(found: Found, selection: Selection, change: Change, asked: TokenInpu
     durations = timed.ops["dur_ns"].to_numpy().astype(np.float64)
     saving = saving_of(change, durations, effective_of(timed, effective_ns(trace)), floor.floor_ns)
     hit = _hit_rate(change, calls)
-    raw = bounds(trace, steps, timed, saving, floor, asked.loop)
+    base = ground(trace, steps, floor, asked.loop)
+    if others:
+        bases = [base, *(ground(o.trace, o.steps, dispatch_floor(o.trace), asked.loop) for o in others)]
+        base = join_ranks(bases, [trace, *(o.trace for o in others)])
+    raw = bounds(base, timed, saving, asked.loop, tuple(claim_on(o, selection, change) for o in others))
     limits = _per_step(raw, hit, ns_from_us(change.per_step_us or 0.0))
     token = token_of(steps, asked)
     answers = evidence(change, saving, calls, steps, layers, raw)
@@ -109,6 +125,14 @@ def project(found: Found, selection: Selection, change: Change, asked: TokenInpu
         change, calls, token, saving, hit, limits, pct, required, answers, verdict,
         runs_needed(effect, policy.noise_pct), pairs_needed(effect, policy.noise_pct), caveats,
     )  # fmt: skip
+
+
+def claim_on(found: Found, selection: Selection, change: Change) -> Claim:
+    """What a candidate takes off the calls of one trace."""
+    ops = op_table(found.trace, found.steps, found.layers, found.overlap)
+    timed = usable(match(ops, selection, found.steps, found.layers, found.trace.path))
+    durations = timed.ops["dur_ns"].to_numpy().astype(np.float64)
+    return claim_of(timed, saving_of(change, durations, effective_of(timed, effective_ns(found.trace)), None))
 
 
 def _workload(found: Found) -> None:

@@ -27,13 +27,33 @@ class Shifts:
     start: tuple[FloatArray, FloatArray, FloatArray]
     end: tuple[FloatArray, FloatArray, FloatArray]
 
-    def at_end(self, line: Timeline) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """(low, expected, high) time saved over the whole stretch, per column."""
+    def per_step(self, line: Timeline, counted: int) -> FloatArray:
+        """(low, expected, high) x columns: time saved per counted step (`counted` used steps in the stretch).
+
+        A loop that waits for each step is over when the next step starts. In one that runs ahead the first step starts
+        without a predecessor, so what counts is how much more the last step moved than the first. Where the host is the
+        slower one nothing tells the two apart: then the bounds hold for both.
+        """
+        whole = self._to_the_end(line) / counted
+        if line.pace in ("waits", "one") or counted < 2:
+            return whole
+        low, expected, high = self._behind(line, line.step <= line.last_step)
+        first = self._behind(line, line.step == line.step[0])
+        rest = np.stack((low - first[2], expected - first[1], high - first[0])) / (counted - 1)
+        if line.pace == "ahead":
+            return rest
+        return np.stack((np.minimum(whole[0], rest[0]), rest[1], np.maximum(whole[2], rest[2])))
+
+    def _to_the_end(self, line: Timeline) -> FloatArray:
+        """Time saved until the next step starts, or until the last op of the stretch ends."""
         if line.next_start is not None:
-            low, expected, high = (values[line.next_start] for values in self.start)
-            return low, expected, high
-        behind = (line.end_ns.max() - line.end_ns)[:, None]
-        low, expected, high = ((values + behind).min(axis=0) for values in self.end)
+            return np.stack([values[line.next_start] for values in self.start])
+        return np.stack(self._behind(line, line.step <= line.last_step))
+
+    def _behind(self, line: Timeline, rows: np.ndarray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """How much earlier the last of these ops ends."""
+        behind = (line.end_ns[rows].max() - line.end_ns[rows])[:, None]
+        low, expected, high = ((values[rows] + behind).min(axis=0) for values in self.end)
         return low, expected, high
 
 
@@ -50,30 +70,24 @@ class _Bound:
 
 def propagate(line: Timeline, edges: Edges, low: FloatArray, expected: FloatArray, high: FloatArray) -> Shifts:
     """Propagate per-call savings (ops x columns, ns) through the stretch; returns the three shifts of every op."""
-    sweep = _Sweep(line, edges, low, expected, high)
-    for kind, index in _events(line):
-        if kind == OP:
-            sweep.op(index)
-        elif kind == LAUNCH:
-            sweep.launch(index)
-        else:
-            sweep.wait(index)
-    states = (sweep.low, sweep.expected, sweep.high)
-    return Shifts((states[0].start, states[1].start, states[2].start), (states[0].end, states[1].end, states[2].end))
+    sweep = Sweep(line, edges, low, expected, high)
+    for _, kind, index in events(line):
+        sweep.step(kind, index)
+    return sweep.shifts()
 
 
-def _events(line: Timeline) -> list[tuple[int, int]]:
-    """Launches, ends of waits and op starts in time order; a wait that ends together with a start comes first."""
+def events(line: Timeline) -> list[tuple[int, int, int]]:
+    """(time, kind, index) of launches, ends of waits and op starts in order; at one time a wait ends first."""
     launches = np.unique(line.launch[line.launch >= 0])
     waits = np.flatnonzero(line.host.is_wait)
     times = np.concatenate((line.host.start_ns[launches], line.host.end_ns[waits], line.start_ns))
     kinds = np.repeat([LAUNCH, WAIT, OP], [launches.size, waits.size, line.size])
     index = np.concatenate((launches, waits, np.arange(line.size)))
     order = np.lexsort((index, kinds, times))
-    return list(zip(kinds[order].tolist(), index[order].tolist(), strict=True))
+    return list(zip(times[order].tolist(), kinds[order].tolist(), index[order].tolist(), strict=True))
 
 
-class _Sweep:
+class Sweep:
     """The pass itself: three recursions over one order of events."""
 
     def __init__(self, line: Timeline, edges: Edges, low: FloatArray, expected: FloatArray, high: FloatArray) -> None:
@@ -87,12 +101,13 @@ class _Sweep:
         self.low, self.expected, self.high = (self._state() for _ in range(3))
         self.high.by_end[:] = -np.inf
         self.low.by_end[:] = np.inf
-        self.passed = 0
         self.far = np.full(self.columns, np.inf)
         self.highest = np.zeros(self.columns)
         self.far_to = 0
         self.start_list, self.end_list = line.start_ns.tolist(), line.end_ns.tolist()
         self.return_ns = _usual_return(line)
+        waited = (line.host.end_ns - line.host.start_ns)[line.host.is_wait]
+        self.wait_cost_ns = min(int(waited.min()), POLL_NS) if waited.size else POLL_NS
 
     def _state(self) -> _Bound:
         size, columns = self.line.size, self.columns
@@ -142,20 +157,52 @@ class _Sweep:
         near = self.high.by_end[first:last]
         return near.max(axis=0) if near.size and np.isfinite(near).any() else None
 
+    def step(self, kind: int, index: int) -> None:
+        """Take the next event."""
+        if kind == OP:
+            self.op(index)
+        elif kind == LAUNCH:
+            self.launch(index)
+        else:
+            self.wait(index)
+
+    def shifts(self) -> Shifts:
+        """The result once all events were taken."""
+        states = (self.low, self.expected, self.high)
+        starts, ends = tuple(s.start for s in states), tuple(s.end for s in states)
+        return Shifts((starts[0], starts[1], starts[2]), (ends[0], ends[1], ends[2]))
+
     def op(self, op: int) -> None:
         """Start and end shifts of one op in all three recursions."""
-        line, place = self.line, self.place[op]
+        low, expected, high = self.begin(op)
+        if self.line.waited_ns[op] >= 0:
+            # When a collective ends depends on ranks this trace does not show. At worst they gain nothing; expected is
+            # that they gain what this one does (but no waiting time); at best they gain all there is.
+            waited = float(self.line.waited_ns[op])
+            transfer = self.end_list[op] - self.start_list[op] - waited
+            low = np.minimum(low, 0.0) - np.maximum(self.delta[0][op], 0.0)
+            expected = expected - np.maximum(self.delta[1][op] - transfer, 0.0)
+            high = np.minimum(np.maximum(high, self.highest), high + waited)
+        self.finish(op, (low, expected, high))
+
+    def begin(self, op: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Start shifts of one op, and what they do to its end before its own saving."""
         self._low_op(op)
         self._expected_op(op)
         self._high_op(op)
-        for state, delta in zip((self.low, self.expected, self.high), self.delta, strict=True):
-            shift = state.start[op]
-            if line.early[op]:
-                # The op ran ahead of its predecessor's end (PDL): it ends a fixed time after that end.
-                other = state.end[line.fifo[op]]
-                shift = np.maximum(shift, other) if state is self.high else np.minimum(shift, other)
+        low, expected, high = self.low.start[op], self.expected.start[op], self.high.start[op]
+        if self.line.early[op]:
+            # The op ran ahead of its predecessor's end (PDL): it ends a fixed time after that end.
+            before = self.line.fifo[op]
+            low, expected = np.minimum(low, self.low.end[before]), np.minimum(expected, self.expected.end[before])
+            high = np.maximum(high, self.high.end[before])
+        return low, expected, high
+
+    def finish(self, op: int, shifts: tuple[FloatArray, FloatArray, FloatArray]) -> None:
+        """End shifts of one op: what moved it, plus its own saving."""
+        for state, delta, shift in zip((self.low, self.expected, self.high), self.delta, shifts, strict=True):
             state.end[op] = shift + delta[op]
-            state.by_end[place] = state.end[op]
+            state.by_end[self.place[op]] = state.end[op]
         self.highest = np.maximum(self.highest, self.high.end[op])
 
     def _low_op(self, op: int) -> None:
@@ -172,7 +219,7 @@ class _Sweep:
             slacks.append(0)
         call = int(line.launch[op])
         if call >= 0:
-            slacks.append(max(start - int(line.release_ns[op]) - line.latency_ns[1], 0))
+            slacks.append(max(start - int(line.latest_release_ns[op]) - line.latency_ns[1], 0))
             terms.append(self.low.at_launch[call] + slacks[-1])
         else:
             slacks.append(0)
@@ -215,26 +262,28 @@ class _Sweep:
     def _host_tolerance(self, op: int) -> float:
         """How late after its launch an op may start and still have been held back by the launch alone."""
         low, high = self.line.latency_ns
-        streamed = int(self.line.release_ns[op] - self.line.host.start_ns[self.line.launch[op]])
+        streamed = int(self.line.latest_release_ns[op] - self.line.host.start_ns[self.line.launch[op]])
         return max(high - low, 1_000) + streamed
 
     def wait(self, call: int) -> None:
         """A host wait returns when the host got there and the work it waits for has ended."""
         host = self.line.host
         thread, entered, returned = host.thread[call], int(host.start_ns[call]), int(host.end_ns[call])
-        blocked = returned - entered
         last = self._last_end(call, entered, returned)
-        if last is None or blocked <= POLL_NS:
+        if last is None:
             return
+        blocked = returned - entered
         late = max(returned - int(self.end_list[last]) - self.return_ns, 0)
         lowest = self._lowest_before(returned, self.return_ns) - late
         self.low.host[thread] = np.minimum(self.low.host[thread] + max(blocked - POLL_NS, 0), lowest)
-        self.expected.host[thread] = np.minimum(
-            self.expected.host[thread] + max(blocked - POLL_NS, 0), self.expected.end[last]
-        )
+        arrived = self.expected.host[thread] + max(blocked - self.wait_cost_ns, 0)
+        self.expected.host[thread] = np.minimum(arrived, self.expected.end[last])
         near = self._highest_near(returned, self.return_ns)
-        if near is not None:
-            self.high.host[thread] = np.minimum(self.high.host[thread] + blocked, near)
+        most = self.high.host[thread] if near is None else near
+        if blocked <= POLL_NS:
+            # So short a wait may not have waited at all: then the host keeps its own lead.
+            most = np.maximum(most, self.high.host[thread])
+        self.high.host[thread] = np.minimum(self.high.host[thread] + blocked, most)
 
     def _last_end(self, call: int, entered: int, returned: int) -> int | None:
         """The op whose end let a wait return: the last one that ended while the host was waiting."""

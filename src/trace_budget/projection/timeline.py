@@ -16,16 +16,19 @@ PDL_MOST_NS = (
     5_000  # programmatic early starts were measured up to 4 us; larger overlaps on one stream are no FIFO order
 )
 TOUCH_NS = 200  # overlaps up to this on one stream are clock grain (27 ns on AMD), not early starts
+TOUCH_GRAIN_NS = 500
 LATENCY_SPREAD = 2.0  # launch latencies beyond this multiple of the median are waits, not latency
 UNKNOWN_LATENCY_NS = 10_000
+COLLECTIVE = r"(?i)nccl|rccl|msccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|cross_device_reduce|quick_?reduce|deep_ep"
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
     """Launch and wait calls of the stretch on their threads.
 
-    Per op: `launch` (row in these arrays, -1 unknown), `release_ns` the latest instant at which the host side of the
-    launch can have been ready, `latency_ns` (low, high) of an empty queue. `waits` rows are (call row, op or -1).
+    `is_wait`: calls that may block until device work ends; `own_op`: the op a copy call launched, -1 otherwise;
+    `visible`: launches can be followed; `waits_visible`: the trace holds wait calls; `streams_nodes`: graph launches
+    release their nodes one by one (HIP).
     """
 
     start_ns: Int64Array
@@ -35,6 +38,7 @@ class Host:
     own_op: Int64Array
     visible: bool
     waits_visible: bool
+    streams_nodes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,9 @@ class Timeline:
     `lane`: dense stream number; `fifo`: what an eager op follows on its lane, -1 for the first and for graph nodes;
     `early`: starts before `fifo` ended (PDL); `effective_ns`: the part of the op that delays what follows;
     `replay`: dense graph-launch number, -1 for eager ops; `node`: identity of the op inside its replay;
-    `launch`: row in `host`, -1 unknown; `release_ns`: latest host-side readiness (graph nodes are streamed on ROCm);
+    `launch`: row in `host`, -1 unknown; `steps`: steps from the first to the last; `release_ns`: host-side readiness (graph nodes are streamed on ROCm), `latest_release_ns` at the very latest;
+    `waited_ns`: how long a collective waited for other ranks (its duration beyond the shortest of its name), -1 for other ops;
+    `pace`: waits, ahead, unclear or one: how the host follows the device;
     `waits_on`: for each op, ops it is known to wait for (cuda_sync records). `gap_max_ns`: largest back-to-back gap.
     """
 
@@ -60,6 +66,7 @@ class Timeline:
     node: Int64Array
     launch: Int64Array
     release_ns: Int64Array
+    latest_release_ns: Int64Array
     waits_on: tuple[tuple[int, ...], ...]
     edges_known: np.ndarray
     host: Host
@@ -68,6 +75,18 @@ class Timeline:
     gap_max_ns: int
     steps: int
     next_start: int | None
+    waited_ns: Int64Array
+    pace: str
+
+    @property
+    def touch_ns(self) -> int:
+        """The largest gap that the expected replay takes for back to back: tighter than what the bounds must allow."""
+        return min(self.gap_max_ns, 2 * self.gap_ns + TOUCH_GRAIN_NS)
+
+    @property
+    def last_step(self) -> int:
+        """Index of the last whole step."""
+        return int(self.step[0]) + self.steps - 1
 
     @property
     def size(self) -> int:
@@ -99,7 +118,7 @@ def stretch(trace: Trace, steps: Steps, first: int, last: int, floor: Floor, clo
     wanted = (steps.op_step >= first) & (steps.op_step <= last)
     rows = trace.gpu_ops.select(
         "op_id", "device", "stream", "start_ns", "end_ns", "launch_id", "graph_node_id",
-        pl.col("name").to_physical().cast(pl.Int64).alias("name"),
+        pl.col("name").to_physical().cast(pl.Int64).alias("name"), _collectives(trace).alias("collective"),
     ).with_columns(pl.Series("step", steps.op_step))  # fmt: skip
     inside = rows.filter(pl.Series(wanted)).drop_nulls(["start_ns", "end_ns"])
     after = (
@@ -121,14 +140,56 @@ def _arrays(trace: Trace, ops: pl.DataFrame, floor: Floor, count: int, following
     before = np.where(early, np.minimum(end[np.maximum(fifo, 0)], end), start)
     latency = _latency(start, end, launch, replay, host)
     waits = _known_waits(trace, ops, host, launch)
+    release = _release(start, launch, replay, host, latency)
     single = np.unique(lane).size == 1
     # With one stream, or with every cross-stream wait recorded, nothing else can hold an eager op back.
     known = (replay < 0) & (single or trace.syncs.height > 0)
     return Timeline(
         ops["op_id"].to_numpy(), ops["step"].to_numpy().astype(np.int64), start, end, end - before, lane, fifo, early,
-        replay, _nodes(ops, replay), launch, _release(trace, start, launch, replay, host, latency), waits, known, host,
-        latency, floor.gap_ns, floor.gap_max_ns, count, following,
+        replay, _nodes(ops, replay), launch, release, _latest_release(start, end, release, launch, replay, host), waits, known, host,
+        latency, floor.gap_ns, floor.gap_max_ns, count, following, _waited(ops),
+        _pace(ops, end, launch, host),
     )  # fmt: skip
+
+
+def _pace(ops: pl.DataFrame, end: Int64Array, launch: Int64Array, host: Host) -> str:
+    """How the host follows the device from step to step.
+
+    waits: most steps are waited for before the next launch; ahead: most are launched before their predecessor ended;
+    unclear: neither, the host is slower than the device; one: there is nothing to follow.
+    """
+    step = ops["step"].to_numpy()
+    indexes = np.unique(step)
+    if indexes.size < 3 or not host.visible:
+        return "one"
+    ended = np.array([int(end[step == index].max()) for index in indexes[:-1]])
+    called = [host.start_ns[launch[(step == index) & (launch >= 0)]] for index in indexes[1:]]
+    following = np.array([int(calls.min(initial=np.iinfo(np.int64).max)) for calls in called])
+    if np.mean(following < ended) > 0.5:
+        return "ahead"
+    entered, returned = host.start_ns[host.is_wait], host.end_ns[host.is_wait]
+    waited = [
+        bool(np.any((entered <= stop) & (returned >= stop) & (returned <= after)))
+        for stop, after in zip(ended.tolist(), following.tolist(), strict=True)
+    ]
+    return "waits" if np.mean(waited) > 0.5 else "unclear"
+
+
+def _collectives(trace: Trace) -> pl.Series:
+    """Which ops exchange data with other ranks, by name; none in a job of one rank."""
+    names = trace.gpu_ops["name"]
+    if trace.world_size == 1:
+        return pl.Series([False]).new_from_index(0, names.len())
+    distinct = names.unique()
+    chosen = distinct.filter(distinct.cast(pl.String).str.contains(COLLECTIVE))
+    return names.is_in(chosen.implode())
+
+
+def _waited(ops: pl.DataFrame) -> Int64Array:
+    """Time each collective spent waiting for the last rank, taking the shortest of its name for pure transfer."""
+    length = pl.col("end_ns") - pl.col("start_ns")
+    waited = pl.when("collective").then(length - length.min().over("name")).otherwise(-1)
+    return ops.select(waited.alias("waited"))["waited"].to_numpy()
 
 
 def _dense(values: Int64Array) -> Int64Array:
@@ -192,6 +253,7 @@ def _host(trace: Trace, ops: pl.DataFrame, origin: int) -> tuple[Int64Array, Hos
         own,
         bool((launch >= 0).any()),
         bool((calls["kind"] == "sync").any()),
+        bool(rows.filter(pl.col("kind") == "graph_launch")["name"].cast(pl.String).str.starts_with("hip").any()),
     )
     return launch, host, np.where(replay >= 0, _dense(replay) - int((replay < 0).any()), -1)
 
@@ -210,7 +272,7 @@ def _latency(start: Int64Array, end: Int64Array, launch: Int64Array, replay: Int
 
 
 def _release(
-    trace: Trace, start: Int64Array, launch: Int64Array, replay: Int64Array, host: Host, latency: tuple[int, int]
+    start: Int64Array, launch: Int64Array, replay: Int64Array, host: Host, latency: tuple[int, int]
 ) -> Int64Array:
     """The latest instant the host side of each launch can have been ready, latency excluded.
 
@@ -218,16 +280,28 @@ def _release(
     CUDA hands over the whole graph at once.
     """
     release = np.where(launch >= 0, host.start_ns[np.maximum(launch, 0)] if host.start_ns.size else 0, start)
-    if not trace.dispatch_gap_in_duration:
-        return release
-    for index in range(int(replay.max()) + 1 if replay.size else 0):
+    for index in range(int(replay.max()) + 1 if host.streams_nodes and replay.size else 0):
         nodes = np.flatnonzero(replay == index)
         call = launch[nodes[0]]
-        ordinal = np.arange(1, nodes.size + 1)
-        fastest = float(((start[nodes] - host.start_ns[call] - latency[0]) / ordinal).min())
+        # The latency of an empty queue already holds the release of the first node.
+        ordinal = np.arange(nodes.size)
+        later = (start[nodes] - host.start_ns[call] - latency[0])[1:] / ordinal[1:]
+        fastest = float(later.min(initial=np.inf))
         per_node = min((host.end_ns[call] - host.start_ns[call]) / nodes.size, max(fastest, 0.0))
         release[nodes] = host.start_ns[call] + (per_node * ordinal).astype(np.int64)
     return release
+
+
+def _latest_release(
+    start: Int64Array, end: Int64Array, release: Int64Array, launch: Int64Array, replay: Int64Array, host: Host
+) -> Int64Array:
+    """The latest possible readiness: in a streamed graph with branches the order of release is not the order of starts."""
+    latest = release.copy()
+    for index in range(int(replay.max()) + 1 if host.streams_nodes and replay.size else 0):
+        nodes = np.flatnonzero(replay == index)
+        if np.any(start[nodes][1:] < np.maximum.accumulate(end[nodes])[:-1]):
+            latest[nodes] = np.minimum(np.maximum(host.end_ns[launch[nodes[0]]], release[nodes]), start[nodes])
+    return latest
 
 
 def _nodes(ops: pl.DataFrame, replay: Int64Array) -> Int64Array:

@@ -14,6 +14,8 @@ OUTLIER_SIGMAS = 5.0
 SIGMA_PER_MAD = 1.4826
 OUTLIER_SHARE = 0.05  # a step within 5 % of the median is never an outlier, however quiet the rest is
 PARTIAL_SHARE = 0.98
+FEWEST = 4  # steps that tell what an outlier is
+LEFT_OUT = (("partial_steps", "partial"), ("outlier_steps", "outlier"), ("unlike_steps", "other kernels"))
 
 
 def choose(trace: Trace, steps: pl.DataFrame, scope: Scope) -> tuple[pl.DataFrame, str, tuple[Caveat, ...]]:
@@ -33,8 +35,7 @@ def choose(trace: Trace, steps: pl.DataFrame, scope: Scope) -> tuple[pl.DataFram
         .then(pl.lit("partial"))
         .otherwise(pl.lit(""))
     )
-    steps = steps.with_columns(why.alias("why_out"))
-    steps = _one_class(steps)
+    steps = _one_class(steps.with_columns(why.alias("why_out")), explicit=scope.steps is not None)
     if scope.steps is None:
         steps = _without_outliers(steps)
     steps = _always_one(steps.with_columns((pl.col("why_out") == "").alias("used")), trace, scope, phase)
@@ -42,13 +43,19 @@ def choose(trace: Trace, steps: pl.DataFrame, scope: Scope) -> tuple[pl.DataFram
 
 
 def _completeness(trace: Trace, steps: pl.DataFrame) -> pl.DataFrame:
-    """Mark partial steps: a first or last one that runs fewer kernels than its class, and the last of a cut file."""
-    usual = pl.col("kernels").median().over("phase", "class_index")
-    most = pl.col("kernels").median().over("phase")
+    """Mark partial steps: a first or last one that runs fewer kernels than its like, and the last of a cut file."""
     edge = pl.col("step_index").is_in([0, steps.height - 1])
-    short = edge & ((pl.col("kernels") < PARTIAL_SHARE * usual) | (pl.col("kernels") < 0.5 * most))
+    like = pl.col("kernels").max().over("phase", "class_index")
+    alone = edge.all().over("phase", "class_index")
+    # An annotation names the phase, so a step like no inner one of its phase, and shorter, has lost kernels; without
+    # annotations it may as well be of another phase, which its class tells.
+    usual = pl.col("kernels").filter(~edge).median().over("phase")
+    lost = alone & (pl.col("phase") != "other") & (pl.col("kernels") < PARTIAL_SHARE * usual)
+    most = pl.col("kernels").median().over("phase")
+    short = edge & ((pl.col("kernels") < PARTIAL_SHARE * like) | lost | (pl.col("kernels") < 0.5 * most))
     cut = pl.lit(not trace.complete) & (pl.col("start_ns") == pl.col("start_ns").max())
-    return steps.with_columns((~(short | cut)).alias("complete"))
+    partial = short.fill_null(value=False) | cut.fill_null(value=False)
+    return steps.with_columns((~partial).alias("complete"))
 
 
 def _asked(steps: pl.DataFrame, scope: Scope) -> pl.Series:
@@ -90,34 +97,35 @@ def _main_phase(steps: pl.DataFrame) -> str:
     )
 
 
-def _one_class(steps: pl.DataFrame) -> pl.DataFrame:
-    """Of steps whose phase no annotation tells, keep the class that holds the most device time."""
+def _one_class(steps: pl.DataFrame, explicit: bool) -> pl.DataFrame:
+    """Of unlike steps keep the class that holds the most device time.
+
+    Steps the user picked are only told apart where no annotation names their phase.
+    """
     inside = steps.filter(pl.col("why_out") == "")
-    unnamed = inside.filter(pl.col("phase") == "other")
-    if unnamed.is_empty() or unnamed["class_index"].n_unique() < 2:
+    inside = inside.filter(pl.col("phase") == "other") if explicit else inside
+    if inside["class_index"].n_unique() < 2:
         return steps
-    time = unnamed.group_by("class_index").agg(pl.col("busy_ns").sum(), pl.len().alias("steps"))
-    main = time.sort("busy_ns", "class_index", descending=[True, False])["class_index"][0]
-    unlike = (pl.col("why_out") == "") & (pl.col("class_index") != main)
+    time = inside.group_by("class_index").agg(pl.col("busy_ns").sum())
+    main = time.sort("busy_ns", "class_index", descending=[True, False], nulls_last=True)["class_index"][0]
+    unlike = pl.col("step_index").is_in(inside["step_index"].to_list()) & (pl.col("class_index") != main)
     return steps.with_columns(pl.when(unlike).then(pl.lit("other kernels")).otherwise("why_out").alias("why_out"))
 
 
 def _without_outliers(steps: pl.DataFrame) -> pl.DataFrame:
-    """Leave out warm-up and stalled steps: far above their peers' median in window or in interval."""
+    """Leave out warm-up and stalled steps: far from their peers' median in window, or followed by a long pause."""
     rows = steps.filter(pl.col("why_out") == "")
-    if rows.height < 4:
-        return steps
-    far = np.zeros(rows.height, dtype=bool)
+    far = pl.Series(np.zeros(rows.height, dtype=bool))
     for column in ("window_ns", "interval_ns"):
-        values = rows[column].cast(pl.Float64).to_numpy()
-        median = np.nanmedian(values)
-        spread = SIGMA_PER_MAD * np.nanmedian(np.abs(values - median))
-        # A long interval says that the host paused after this step, not that the step itself is odd.
-        far |= np.abs(values - median) > max(OUTLIER_SIGMAS * spread, OUTLIER_SHARE * median)
-    out = rows["step_index"].filter(pl.Series(far))
-    return steps.with_columns(
-        pl.when(pl.col("step_index").is_in(out.to_list())).then(pl.lit("outlier")).otherwise("why_out").alias("why_out")
-    )
+        values = rows[column].drop_nulls().cast(pl.Float64).to_numpy()
+        if values.size < FEWEST:
+            continue
+        median = float(np.median(values))
+        spread = SIGMA_PER_MAD * float(np.median(np.abs(values - median)))
+        distance = (rows[column] - median).abs()
+        far |= (distance > max(OUTLIER_SIGMAS * spread, OUTLIER_SHARE * median)).fill_null(value=False)
+    out = pl.col("step_index").is_in(rows["step_index"].filter(far).to_list())
+    return steps.with_columns(pl.when(out).then(pl.lit("outlier")).otherwise("why_out").alias("why_out"))
 
 
 def _always_one(steps: pl.DataFrame, trace: Trace, scope: Scope, phase: str) -> pl.DataFrame:
@@ -144,39 +152,23 @@ def _always_one(steps: pl.DataFrame, trace: Trace, scope: Scope, phase: str) -> 
 
 def _caveats(steps: pl.DataFrame) -> tuple[Caveat, ...]:
     used = steps.filter(pl.col("used"))
-    out = [
-        Caveat(
-            code, f"{rows.height} step(s) kept out of medians: {reason}", rows.height, severity, str(rows["name"][0])
-        )
-        for code, reason, severity in (
-            ("partial_steps", "partial", "note"),
-            ("outlier_steps", "outlier", "note"),
-            ("unlike_steps", "other kernels", "note"),
-        )
-        if not (rows := steps.filter(pl.col("why_out") == reason)).is_empty()
-    ]
+    out = [_left_out(steps, code, reason) for code, reason in LEFT_OUT]
     if used.height == 1:
-        out.append(
-            Caveat(
-                "single_step",
-                "one step only: no spread, no confidence interval; token time is its GPU window",
-                1,
-                "warning",
-            )
-        )
-    if used["batch_size"].n_unique() > 1:
-        sizes = sorted(set(used["batch_size"].drop_nulls().to_list()))
-        out.append(
-            Caveat(
-                "several_batch_sizes",
-                f"steps of {len(sizes)} batch sizes ({sizes[0]} to {sizes[-1]}) are averaged; --steps picks a range",
-                len(sizes),
-                "warning",
-            )
-        )
-    if used["kernels"].n_unique() > 1:
-        counts = sorted(used["kernels"].to_list())
-        out.append(
-            Caveat("kernels_per_step_vary", f"the steps run {counts[0]} to {counts[-1]} kernels", used.height, "note")
-        )
-    return tuple(out)
+        text = "one step only: no spread, no confidence interval; token time is its GPU window"
+        out.append(Caveat("single_step", text, 1, "warning"))
+    sizes = used["batch_size"].drop_nulls().unique().sort().to_list()
+    if len(sizes) > 1:
+        text = f"steps of {len(sizes)} batch sizes ({sizes[0]} to {sizes[-1]}) are averaged; --steps picks a range"
+        out.append(Caveat("several_batch_sizes", text, len(sizes), "warning"))
+    counts, classes = used["kernels"].sort().to_list(), used["class_index"].n_unique()
+    if counts[0] != counts[-1]:
+        unlike = f", of {classes} classes that run other kernels" if classes > 1 else ""
+        text = f"the steps run {counts[0]} to {counts[-1]} kernels{unlike}"
+        out.append(Caveat("kernels_per_step_vary", text, used.height, "warning" if unlike else "note"))
+    return tuple(caveat for caveat in out if caveat)
+
+
+def _left_out(steps: pl.DataFrame, code: str, reason: str) -> Caveat | None:
+    rows = steps.filter(pl.col("why_out") == reason)
+    text = f"{rows.height} step(s) kept out of medians: {reason}"
+    return None if rows.is_empty() else Caveat(code, text, rows.height, "note", str(rows["name"][0]))
