@@ -191,3 +191,16 @@ def test_a_real_run_dispatch_by_dispatch() -> None:
     assert (trace.gpu_ops["end_ns"] - trace.gpu_ops["start_ns"]).sum() == 4_441_741_378
     assert trace.device_name == "AMD Instinct MI350X"
     assert list(codes(trace)) == ["no_calls"]
+
+
+def test_records_of_another_shape_are_dropped_and_counted(tmp_path: Path) -> None:
+    def change(process: dict[str, Any]) -> None:
+        records = process["buffer_records"]["kernel_dispatch"]
+        records[3]["start_timestamp"] = "soon"
+        del records[7]["end_timestamp"]
+        records[9]["dispatch_info"]["agent_id"] = None
+
+    trace = read(changed(tmp_path, change))
+    assert codes(trace) == {"damaged_lines_dropped": 3}
+    assert len(run.kernel_rows(trace)) == 60
+    assert trace.complete

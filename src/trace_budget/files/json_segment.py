@@ -16,6 +16,7 @@ T = TypeVar("T")
 _STRUCTURE = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{}\[\]]', re.DOTALL)
 _KEY = rb'"(?:ph|cat|name|pid|tid|ts|dur|args|id|bp)"\s*:'
 _NEXT_OBJECT = re.compile(rb"[^:\[\s]\s*(\{)\s*" + _KEY)
+_DIRECTLY_NEXT = re.compile(rb"[,\s]*\{\s*" + _KEY)
 _ARRAY_END = re.compile(rb'\}\s*(\])\s*(?:,\s*"[^"]*"\s*:|\}\s*\Z)')
 _LOOKS_WHOLE = re.compile(rb'"ph"\s*:')
 
@@ -97,10 +98,9 @@ class SegmentReader(Generic[T]):
 
     def _more_objects(self, buffer: bytearray, end: int) -> bool:
         """Whether a `]` is not the array's, but one that damage left: objects of the same kind follow."""
-        found = _NEXT_OBJECT.search(buffer, end)
-        return found is not None and (
-            self.damage.first_offset is not None or not buffer[end + 1 : found.start(1)].strip(b", \r\n\t")
-        )
+        if self.damage.first_offset is None:
+            return _DIRECTLY_NEXT.match(buffer, end + 1) is not None
+        return _NEXT_OBJECT.search(buffer, end) is not None
 
     def _take_whole(self, piece: Piece[T], buffer: bytearray, at: int, start: int) -> None:
         comma = buffer.rfind(b",", at, start)

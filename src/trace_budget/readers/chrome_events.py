@@ -8,19 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
 import polars as pl
 
 from trace_budget.errors import InputError
 from trace_budget.files.dictionary import Dictionary
 from trace_budget.files.inflate import PlainStream
 from trace_budget.files.json_stream import ObjectStream
+from trace_budget.files.json_typed import TypedList
 from trace_budget.readers.csv_trace import ns_from_decimal
 from trace_budget.schema import caveats
 from trace_budget.schema.trace import Caveat
 
 T = TypeVar("T")
 Number = str | int | float | None
+_LONGEST_US = (1 << 62) // 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ def read_events(
     with PlainStream(path) as plain:
         if after is not None and not plain.skip_past(after):
             raise InputError("a page without a trace in it", where=str(path), expected=after.pattern.decode())
-        stream = ObjectStream(plain, "traceEvents", _decoder(event))
+        decode = TypedList(event)
+        stream = ObjectStream(plain, "traceEvents", decode)
         frames.extend(_coded(columns(batch), dictionaries) for batch in stream)
         reason = plain.damage or ("" if stream.ended else "the list of events does not end")
         found = stream.damage
@@ -60,29 +62,12 @@ def read_events(
         path,
         frame.with_columns(dictionary.decoded(frame[name]) for name, dictionary in dictionaries.items()),
         reason,
-        caveats.damaged_lines(found.dropped, found.repaired, place),
+        caveats.damaged_lines(found.dropped + decode.dropped, found.repaired, place),
     )
 
 
 def _coded(frame: pl.DataFrame, dictionaries: dict[str, Dictionary]) -> pl.DataFrame:
     return frame.with_columns(dictionary.codes(frame[name]).alias(name) for name, dictionary in dictionaries.items())
-
-
-def _decoder(event: type[T]) -> Callable[[memoryview], list[T]]:
-    """A decoder of a list of events that takes bytes that are not UTF-8 as replacement characters."""
-    decoder = msgspec.json.Decoder(list[event])  # type: ignore[valid-type]
-
-    def decode(text: memoryview) -> list[T]:
-        try:
-            return decoder.decode(text)
-        except msgspec.DecodeError:
-            data = bytes(text)
-            clean = data.decode("utf-8", "replace").encode()
-            if clean == data:
-                raise
-            return decoder.decode(clean)
-
-    return decode
 
 
 def integers(values: Sequence[Number]) -> pl.Series:
@@ -93,6 +78,14 @@ def integers(values: Sequence[Number]) -> pl.Series:
     if not kinds <= {str, type(None)}:
         values = [None if value is None else str(value) for value in values]
     return pl.Series(values, dtype=pl.String).cast(pl.Int64, strict=False)
+
+
+def ns_of_whole_us(us: pl.Series) -> pl.Series:
+    """Integer ns of whole microseconds; null for what is no time."""
+    return (
+        us.zip_with(us.is_between(0, _LONGEST_US), pl.Series([None], dtype=pl.Int64).new_from_index(0, us.len()))
+        * 1_000
+    )
 
 
 def trailing_integers(values: Sequence[Number]) -> pl.Series:

@@ -17,6 +17,7 @@ from trace_budget.schema.trace import Caveat
 SUFFIXES = (".csv", ".csv.gz")
 NO_CALLS = CALLS.empty().drop("launch_id", "kind")
 NO_MARKERS = MARKERS.empty().drop("marker_id")
+_LONGEST_NS = 1 << 62
 # clocks of one run agree to far less; files of different runs lie further apart
 _SAME_RUN_NS = 60_000_000_000
 
@@ -67,12 +68,13 @@ def last_number(column: str) -> pl.Expr:
 
 
 def ns_from_decimal(column: str, digits: int) -> pl.Expr:
-    """Return integer ns of decimal text whose unit is 10**digits ns, exactly (us: 3); no number gives null."""
+    """Return integer ns of decimal text whose unit is 10**digits ns, exactly (us: 3); null for what is no time."""
     text = pl.col(column).str.strip_chars()
     whole = text.str.extract(r"^(\d+)(?:\.\d*)?$", 1).cast(pl.Int64, strict=False)
     fraction = text.str.extract(r"\.(\d*)$", 1).fill_null("").str.pad_end(digits, "0").str.slice(0, digits)
     scale: int = 10**digits
-    return whole * scale + fraction.cast(pl.Int64, strict=False).fill_null(0)
+    ns = whole * scale + fraction.cast(pl.Int64, strict=False).fill_null(0)
+    return pl.when(whole < _LONGEST_NS // scale).then(ns)
 
 
 def positive(column: str) -> pl.Expr:

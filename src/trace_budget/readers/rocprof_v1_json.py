@@ -17,7 +17,7 @@ import polars as pl
 
 from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
-from trace_budget.readers.chrome_events import Number, integers, read_events
+from trace_budget.readers.chrome_events import Number, integers, ns_of_whole_us, read_events
 from trace_budget.readers.database_trace import Records, trace_of
 from trace_budget.schema import caveats
 from trace_budget.schema.trace import Caveat, Trace
@@ -81,8 +81,8 @@ def _columns(events: Sequence[_Event]) -> pl.DataFrame:
         "name": pl.Series([event.name for event in rows], dtype=pl.String),
         "section": integers([event.pid for event in rows]),
         "exact": begin.is_not_null(),
-        "start_ns": begin.zip_with(begin.is_not_null(), start_us * 1_000),
-        "end_ns": end.zip_with(begin.is_not_null(), (start_us + length_us) * 1_000),
+        "start_ns": begin.zip_with(begin.is_not_null(), ns_of_whole_us(start_us)),
+        "end_ns": end.zip_with(begin.is_not_null(), ns_of_whole_us(start_us + length_us)),
         "device": integers([a.gpu_id if a.dev_id is None else a.dev_id for a in args]),
         "queue": integers([a.queue_id for a in args]),
         "stream": integers([a.stream_id for a in args]),

@@ -42,7 +42,8 @@ def _read(path: Path, options: ReadOptions) -> Trace:
     names = records.Names()
     processes = [records.Process(names)]
     with PlainStream(path) as plain:
-        stream = PartStream(plain, records.DECODERS)
+        decoders = records.decoders()
+        stream = PartStream(plain, decoders)
         for part, objects in stream:
             if part == "metadata" and objects and objects[0].pid is not None:
                 processes.append(records.Process(names, objects[0].pid))
@@ -51,7 +52,8 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             else:
                 processes[-1].add(part, objects)
         reason = plain.damage or ("" if stream.complete else "the document does not end")
-        damaged = caveats.damaged_lines(stream.damage.dropped, stream.damage.repaired)
+        dropped = stream.damage.dropped + sum(decode.dropped for decode in decoders.values())
+        damaged = caveats.damaged_lines(dropped, stream.damage.repaired)
     found = [process.read() for process in processes]
     if not sum(process.dispatches for process in found):
         raise InputError("no kernel dispatches", where=str(path), found=reason or "an empty list", advice=_RECORD)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from trace_budget.files.dictionary import Dictionary
+from trace_budget.files.json_typed import TypedList
 from trace_budget.intervals import Int64Array
 from trace_budget.readers.csv_trace import positive
 
@@ -128,10 +129,11 @@ _TYPES: dict[str, type] = {
     "hip_api": _Call,
     "marker_api": _Call,
 }
-DECODERS: Mapping[str, Callable[[memoryview], list[Any]]] = {
-    part: msgspec.json.Decoder(list[kind]).decode  # type: ignore[valid-type]
-    for part, kind in _TYPES.items()
-}
+
+
+def decoders() -> dict[str, TypedList[Any]]:
+    """A decoder for each part of a document that is read."""
+    return {part: TypedList(kind) for part, kind in _TYPES.items()}
 
 
 # the integers taken from each record: column, path in the record
@@ -201,7 +203,7 @@ class Process:
         """Take the next objects of one part."""
         if part == "agents":
             self._agents.extend(objects)
-        elif part == "strings":
+        elif part == "strings" and objects:
             self._strings = objects[0]
         elif part == "kernel_symbols":
             self._symbols.update((symbol.kernel_id, symbol.best_name()) for symbol in objects)

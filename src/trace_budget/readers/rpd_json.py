@@ -18,7 +18,7 @@ import polars as pl
 from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.intervals import Int64Array
-from trace_budget.readers.chrome_events import Number, integers, read_events
+from trace_budget.readers.chrome_events import Number, integers, ns_of_whole_us, read_events
 from trace_budget.readers.database_trace import Records, trace_of
 from trace_budget.schema import build
 from trace_budget.schema.trace import Caveat, Trace
@@ -79,9 +79,8 @@ def _columns(events: Sequence[_Event]) -> pl.DataFrame:
 def _read(path: Path, options: ReadOptions) -> Trace:
     file = read_events(path, _Event, _columns, texts=("ph", "name", "text"))
     texts = file.frame.with_columns(pl.col("ph", "name", "text").cast(pl.String))
-    spans = texts.filter(pl.col("ph") == "X").with_columns(
-        (pl.col("start_us") * _US).alias("start_ns"), (pl.col("end_us") * _US).alias("end_ns")
-    )
+    events = texts.filter(pl.col("ph") == "X")
+    spans = events.with_columns(start_ns=ns_of_whole_us(events["start_us"]), end_ns=ns_of_whole_us(events["end_us"]))
     gpus = texts.filter((pl.col("name") == "process_name") & pl.col("text").str.contains(r"^GPU ?\d+$"))["track"]
     on_gpu = pl.col("track").is_in(gpus.unique().to_list())
     work = spans.filter(on_gpu & ~pl.col("text").is_in(_NO_WORK).fill_null(value=False))
@@ -95,7 +94,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
         file,
         "rpd_json",
         Records(
-            _linked(work, calls, texts.filter(pl.col("flow").is_not_null())),
+            _linked(work, calls, texts.drop_nulls(["flow", "track", "lane", "start_us"])),
             calls.select("name", "pid", "tid", pl.col("correlation").cast(pl.Int64), "start_ns", "end_ns"),
             ranges.select(pl.lit("annotation").alias("kind"), pl.col("text").alias("name"), "pid", "tid", *_TIMES),
             ("correlation",),
@@ -135,7 +134,8 @@ def _linked(work: pl.DataFrame, calls: pl.DataFrame, flows: pl.DataFrame) -> pl.
 
 def _callers(flows: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """The enqueuing call of each flow: a flow starts at the call's end, or where the work starts if that is earlier."""
-    enqueuing = calls.filter(build.call_kind("name").is_in(build.ENQUEUES)).sort("end_us", maintain_order=True)
+    known = calls.drop_nulls(["pid", "tid", "start_us", "end_us"])
+    enqueuing = known.filter(build.call_kind("name").is_in(build.ENQUEUES)).sort("end_us", maintain_order=True)
     if not enqueuing.height:
         return flows.select("flow", "pid", pl.lit(None, pl.Int64).alias("correlation"))
     threads = pl.concat([flows.select("pid", "tid"), enqueuing.select("pid", "tid")]).unique(maintain_order=True)
