@@ -30,7 +30,7 @@ EXIT_CODES = """## Exit codes
 | 3 | an input cannot be read, is of no known format, is empty or ambiguous |
 | 4 | the trace lacks what was asked for: the kernel, the steps, the layers |
 | 5 | the output cannot or will not be written |
-| 10 | a gate was missed (`--fail-unless`) |
+| 10 | a gate was missed (`--fail-unless`, `--fail-below`) |
 | 130, 143, 141 | interrupted (Ctrl-C), terminated, or the reader of the pipe left |
 
 `check` with several files goes on past one it cannot read, lists it, and ends with 3.

@@ -5,18 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 from trace_budget import readers
+from trace_budget.analysis.capture import captured_names
 from trace_budget.analysis.health import health
 from trace_budget.analysis.layers import find_layers
 from trace_budget.analysis.overlap import find_overlap
 from trace_budget.analysis.steps import find_steps
 from trace_budget.contracts import ReadOptions
 from trace_budget.errors import InputError, NotInTraceError
+from trace_budget.projection.compare import Asked, compare
 from trace_budget.projection.estimate import estimate
+from trace_budget.projection.pairing import paired
 from trace_budget.projection.project import Found, Projection
 from trace_budget.projection.project import project as project_candidate
 from trace_budget.projection.threshold import threshold
 from trace_budget.readers.detect import detect
+from trace_budget.readers.graph_capture import read_capture
+from trace_budget.reports import capture as capture_room
 from trace_budget.reports import check as check_room
+from trace_budget.reports import compare as compare_room
 from trace_budget.reports import inverse, reference, structure
 from trace_budget.reports import project as project_room
 from trace_budget.schema.options import Change, Policy, Range, Scope, Selection, TokenInput
@@ -97,9 +103,16 @@ def steps_report(trace: Trace, scope: Scope = EVERYTHING) -> Report:
     return structure.steps_report(analyse(trace, scope))
 
 
-def layers_report(trace: Trace, scope: Scope = EVERYTHING, kernel: str | None = None) -> Report:
-    """The layers of a step and who hits which."""
-    return structure.layers_report(analyse(trace, scope), kernel)
+def layers_report(
+    trace: Trace, scope: Scope = EVERYTHING, kernel: str | None = None, capture: Path | str | None = None
+) -> Report:
+    """The layers of a step and who hits which; `capture` is a trace of the graph capture, for names."""
+    found = analyse(trace, scope)
+    report = structure.layers_report(found, kernel)
+    if capture is None:
+        return report
+    names = captured_names(trace, found.steps, found.layers, read_capture(Path(capture)))
+    return capture_room.with_names(report, found, names)
 
 
 def overlap_report(trace: Trace, scope: Scope = EVERYTHING) -> Report:
@@ -150,6 +163,16 @@ def threshold_report(
     found, wanted = analyse(trace, scope), policy or Policy()
     rows, time = threshold(found, token or TokenInput(), wanted)
     return inverse.threshold_report(found, rows, time, wanted, limit)
+
+
+def compare_report(
+    before: Trace, after: Trace, asked: Asked | None = None, scope: Scope = EVERYTHING, basis: str = "auto"
+) -> Report:
+    """Predicted against realised: two runs set side by side."""
+    for trace in (before, after):
+        _with_timeline(trace)
+    found = [compare(pair, asked or Asked()) for pair in paired(before, after, scope, basis)]
+    return compare_room.compare_report(before, after, found)
 
 
 def estimate_report(

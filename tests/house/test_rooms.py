@@ -8,7 +8,7 @@ import pytest
 from house.source_tree import SRC, modules, name_of, tree
 from trace_budget import cli, readers, render
 
-CONTRACT = "estimate kernels steps layers overlap check project threshold formats schema doctor"
+CONTRACT = "estimate kernels steps layers overlap check project threshold formats schema doctor compare"
 
 
 def files_of(room: str) -> set[str]:

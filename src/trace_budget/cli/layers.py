@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from trace_budget.cli._groups import option
@@ -15,8 +16,14 @@ def layers(
     reading: Reading,
     output: Output,
     kernel: Annotated[str | None, option("Select", "--kernel", metavar="NAME", text="Only kernels that match.")] = None,
+    capture: Annotated[
+        Path | None,
+        option(
+            "Input", "--capture", metavar="FILE", text="Names of replayed kernels from a trace of the graph capture."
+        ),
+    ] = None,
 ) -> None:
     """The layer x kernel map: which kernel hits which layer."""
     from trace_budget import api
 
-    emit(api.layers_report(reading.open(trace, output), scoping.scope(), kernel), output)
+    emit(api.layers_report(reading.open(trace, output), scoping.scope(), kernel, capture), output)
