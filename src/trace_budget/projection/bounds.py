@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from trace_budget.projection.candidate import FloatArray, Saving
-from trace_budget.projection.ground import Claim, Ground, interval
+from trace_budget.projection.ground import Claim, Ground
 from trace_budget.projection.match import Match
 from trace_budget.schema.findings import Int64Array
 from trace_budget.schema.trace import Caveat
@@ -44,16 +44,6 @@ def claim_of(found: Match, saving: Saving) -> Claim:
     return Claim(found.ops["op_id"].to_numpy(), saving.low, saving.expected, saving.high)
 
 
-def bounds(base: Ground, found: Match, saving: Saving, loop: str = "auto", others: tuple[Claim, ...] = ()) -> Bounds:
-    """The interval for one candidate; `saving` holds one value per row of `found.ops` (calls with usable times only).
-
-    `others`: the same candidate's claims on the further ranks of the ground.
-    """
-    moved = interval(base, [(claim_of(found, saving), *others)])
-    scale = _beyond_budget(base, found, saving)
-    return settle(base, found, saving, (moved.low[0] * scale, moved.expected[0] * scale, moved.high[0] * scale), loop)
-
-
 def settle(base: Ground, found: Match, saving: Saving, moved: tuple[float, float, float], loop: str) -> Bounds:
     """Bring a propagated interval together with the simpler bounds and the rules of loop and contention."""
     ops = found.ops
@@ -83,7 +73,7 @@ def settle(base: Ground, found: Match, saving: Saving, moved: tuple[float, float
     )
 
 
-def _beyond_budget(base: Ground, found: Match, saving: Saving) -> float:
+def beyond_budget(base: Ground, found: Match, saving: Saving) -> float:
     """Claim per step over all used steps, relative to the covered ones: 1 while the trace fits the budget."""
     if not base.sampled:
         return 1.0

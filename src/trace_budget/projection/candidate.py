@@ -81,7 +81,10 @@ def _gross(
     if change.saving_us is not None:
         stated = ns_from_us(change.saving_us)
         scaled = stated * kappa if kappa else stated
-        return min(stated, scaled) * ones, stated * ones, max(stated, scaled) * ones
+        measured = change.saving_ci_us
+        lowest = min(stated, scaled, ns_from_us(measured.low) if measured else stated)
+        highest = max(stated, scaled, ns_from_us(measured.high) if measured else stated)
+        return lowest * ones, stated * ones, highest * ones
     if change.speedup is not None:
         gain = 1.0 - 1.0 / change.speedup
         here = durations * gain

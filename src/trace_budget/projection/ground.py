@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -59,12 +59,17 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one candidate takes off each op it touches, in ns: `op_id` sorted, one low/expected/high value each."""
+    """What one candidate takes off each op it touches, in ns: `op_id` sorted, one low/expected/high value each.
+
+    `vanishing` ops are gone with their launches: each ends where its op of `behind` does.
+    """
 
     op_id: Int64Array
     low: FloatArray
     expected: FloatArray
     high: FloatArray
+    vanishing: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    behind: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +126,9 @@ def interval(base: Ground, claims: Sequence[tuple[Claim, ...]]) -> Interval:
         return _interval_of_ranks(base, base.met, claims)
     totals = np.zeros((3, len(claims)))
     for line, edges in base.lines:
-        columns = _stacked(line, [candidate[0] for candidate in claims])
-        totals += propagate(line, edges, *columns).per_step(line, base.steps // len(base.lines))
+        mine = [candidate[0] for candidate in claims]
+        columns = _stacked(line, mine)
+        totals += propagate(line, edges, *columns, _vanishing(line, mine)).per_step(line, base.steps // len(base.lines))
     low, expected, high = totals / len(base.lines)
     return Interval(low, expected, high)
 
@@ -131,15 +137,16 @@ def _interval_of_ranks(base: Ground, met: Meetings, claims: Sequence[tuple[Claim
     """All ranks in one pass; the step is over when the rank that gains least is done with it."""
     parts = []
     for rank, (line, edges) in enumerate((base.lines[0], *base.others)):
-        columns = _stacked(line, [candidate[min(rank, len(candidate) - 1)] for candidate in claims])
+        mine = [candidate[min(rank, len(candidate) - 1)] for candidate in claims]
+        columns = _stacked(line, mine)
         length = line.end_ns[met.ops[:, rank]] - line.start_ns[met.ops[:, rank]] - met.waited_ns[:, rank]
         for values in columns:
             values[met.ops[:, rank]] = np.minimum(values[met.ops[:, rank]], length[:, None])
-        parts.append((line, edges, columns))
+        parts.append((line, edges, columns, _vanishing(line, mine)))
     moved = np.stack(
         [
             shifts.per_step(line, base.steps)
-            for shifts, (line, _, _) in zip(propagate_together(parts, met), parts, strict=True)
+            for shifts, (line, *_) in zip(propagate_together(parts, met), parts, strict=True)
         ]
     )
     low, high = moved[:, 0].min(axis=0), moved[:, 2].max(axis=0)
@@ -150,6 +157,17 @@ def _stacked(line: Timeline, claims: Sequence[Claim]) -> tuple[FloatArray, Float
     """The claims as (ops x claims) columns for the three bounds."""
     low, expected, high = (np.column_stack(part) for part in zip(*(_columns(line, c) for c in claims), strict=True))
     return low, expected, high
+
+
+def _vanishing(line: Timeline, claims: Sequence[Claim]) -> dict[int, list[tuple[int, int]]]:
+    """(column, row it ends with) of every row that a claim lets vanish."""
+    out: dict[int, list[tuple[int, int]]] = {}
+    row = {int(op): place for place, op in enumerate(line.op_id)} if any(c.vanishing.size for c in claims) else {}
+    for column, claim in enumerate(claims):
+        for op, before in zip(claim.vanishing.tolist(), claim.behind.tolist(), strict=True):
+            if op in row and before in row and row[op] != line.next_start:
+                out.setdefault(row[op], []).append((column, row[before]))
+    return out
 
 
 def _columns(line: Timeline, claim: Claim) -> tuple[FloatArray, FloatArray, FloatArray]:

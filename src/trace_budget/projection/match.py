@@ -67,6 +67,8 @@ def match(ops: pl.DataFrame, selection: Selection, steps: Steps, layers: Layers,
     kernels = ops.filter(pl.col("kind") == "kernel") if (ops["kind"] == "kernel").any() else ops
     names = kernels["name"].unique(maintain_order=True).cast(pl.String).to_list()
     found = matching(selection.kernel, names)
+    if selection.batch_sizes:
+        kernels = kernels.join(steps.frame.select("step_index", "batch_size"), on="step_index", how="left")
     if not found:
         raise _nothing(selection.kernel, names, path)
     if len(found) > 1 and not selection.all_matches:
@@ -124,6 +126,21 @@ def _narrowed(rows: pl.DataFrame, selection: Selection, path: str) -> pl.DataFra
         if rows.is_empty():
             raise NotInTraceError(
                 "no matched call has it", where=path, expected=f"{option} {wanted}", found=f"{column} {present}"
+            )
+    for option, column, wanted_set in (
+        ("layers", "layer_index", selection.layers),
+        (
+            "m_bucket",
+            "batch_size",
+            selection.batch_sizes and range(selection.batch_sizes[0], selection.batch_sizes[1] + 1),
+        ),
+    ):
+        if not wanted_set:
+            continue
+        rows = rows.filter(pl.col(column).is_in(list(wanted_set)))
+        if rows.is_empty():
+            raise NotInTraceError(
+                "no matched call is left", where=path, expected=f"{option} {list(wanted_set)[:8]}", found="none"
             )
     if selection.grid is not None:
         rows = _on_grid(rows, selection.grid, path)

@@ -8,36 +8,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.analysis.health import lost_kernels
-from trace_budget.analysis.kernels import op_table
 from trace_budget.errors import NotInTraceError
-from trace_budget.projection.bounds import Bounds, bounds, claim_of, effective_of, usable
-from trace_budget.projection.candidate import Saving, saving_of
+from trace_budget.projection.bounds import Bounds, beyond_budget, settle
+from trace_budget.projection.candidate import Saving
+from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.evidence import Answer, evidence
-from trace_budget.projection.ground import Claim, ground, join_ranks
-from trace_budget.projection.match import Match, match
+from trace_budget.projection.ground import Ground, interval
+from trace_budget.projection.match import Match
 from trace_budget.projection.statistics import pairs_needed, runs_needed
-from trace_budget.projection.timeline import effective_ns
+from trace_budget.projection.target import Found, Target, common_ground, site_of, target_of
 from trace_budget.projection.token import Token, token_of
 from trace_budget.projection.verdict import Percent, Verdict, judge
-from trace_budget.schema.findings import Layers, Overlap, Steps
 from trace_budget.schema.options import Change, Policy, Range, Selection, TokenInput
 from trace_budget.schema.trace import Caveat, Trace
 from trace_budget.units import ns_from_us
 
+__all__ = ["Ask", "Found", "Projection", "Required", "conclude", "project", "project_candidate", "workload"]
 OUTLIER_RATIO = 3.0
 ALL_HIT = Range(1.0, 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What the analyses found out about a trace: the common ground of every projection on it."""
-
-    trace: Trace
-    steps: Steps
-    layers: Layers
-    overlap: Overlap
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,70 +66,68 @@ def project(
     policy: Policy,
     others: Sequence[Found] = (),
 ) -> Projection:
-    """Project one replacement; `others` are further ranks of the same job, which do the same.
+    """Project one replacement of a kernel; `others` are further ranks of the same job, which do the same.
 
     Raises NotInTraceError when nothing matches or the asserted call count is wrong.
     """
-    _workload(found)
-    trace, steps, layers = found.trace, found.steps, found.layers
-    ops = op_table(trace, steps, layers, found.overlap)
-    calls = match(ops, selection, steps, layers, trace.path)
+    return project_candidate(found, Candidate("", change, selection), asked, policy, others)
+
+
+def project_candidate(
+    found: Found, candidate: Candidate, asked: TokenInput, policy: Policy, others: Sequence[Found] = ()
+) -> Projection:
+    """Project one candidate: a replaced kernel or a fused sequence."""
+    workload(found.trace)
+    sites = [site_of(one) for one in (found, *others)]
+    targets = [target_of(site, candidate) for site in sites]
+    base = common_ground(sites, asked.loop)
+    scale = beyond_budget(base, targets[0].timed, targets[0].saving)
+    moved = interval(base, [tuple(target.claim for target in targets)])
+    values = (moved.low[0] * scale, moved.expected[0] * scale, moved.high[0] * scale)
+    return conclude(Ask(found, candidate, asked, policy), base, targets[0], values)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Who asks what of which trace."""
+
+    found: Found
+    candidate: Candidate
+    token: TokenInput
+    policy: Policy
+
+
+def conclude(ask: Ask, base: Ground, target: Target, moved: tuple[float, float, float]) -> Projection:
+    """From a propagated interval (ns per step) to the whole answer: percent, evidence, verdict, what is required."""
+    trace, steps, layers, change = ask.found.trace, ask.found.steps, ask.found.layers, ask.candidate.change
+    calls, saving, durations = target.calls, target.saving, target.durations_ns
     _asserted(change, calls, trace)
     _complete_replays(change, trace)
-    timed = usable(calls)
-    if timed.ops.is_empty():
-        raise NotInTraceError(
-            "no matched call has usable times",
-            where=trace.path,
-            expected="start and duration",
-            found=f"{calls.ops.height} calls without",
-        )
-    floor = dispatch_floor(trace)
-    durations = timed.ops["dur_ns"].to_numpy().astype(np.float64)
-    saving = saving_of(change, durations, effective_of(timed, effective_ns(trace)), floor.floor_ns)
     hit = _hit_rate(change, calls)
-    base = ground(trace, steps, floor, asked.loop)
-    if others:
-        bases = [base, *(ground(o.trace, o.steps, dispatch_floor(o.trace), asked.loop) for o in others)]
-        base = join_ranks(bases, [trace, *(o.trace for o in others)])
-    raw = bounds(base, timed, saving, asked.loop, tuple(claim_on(o, selection, change) for o in others))
+    raw = settle(base, target.timed, saving, moved, ask.token.loop)
     limits = _per_step(raw, hit, ns_from_us(change.per_step_us or 0.0))
-    token = token_of(steps, asked)
+    token = token_of(steps, ask.token)
     answers = evidence(change, saving, calls, steps, layers, raw)
-    ceiling_ns = float(durations.sum()) / calls.steps * hit.high
-    pct = _percent(limits, ceiling_ns, token)
-    verdict = judge(pct, answers, policy, saving.invalid, limits.contended, saving.bound_only)
-    required = _required(policy, token, calls, hit, change, verdict.dilution, float(durations.mean()))
+    pct = _percent(limits, float(durations.sum()) / calls.steps * hit.high, token)
+    verdict = judge(pct, answers, ask.policy, saving.invalid, limits.contended, saving.bound_only)
+    required = _required(ask.policy, token, calls, hit, change, verdict.dilution, float(durations.mean()))
     effect = pct.expected * verdict.dilution
     caveats = (
-        *trace.caveats,
-        *steps.caveats,
-        *layers.caveats,
-        *token.caveats,
-        *saving.caveats,
-        *limits.caveats,
-        *_match_caveats(calls, durations),
-    )
+        *trace.caveats, *steps.caveats, *layers.caveats, *token.caveats, *saving.caveats, *limits.caveats,
+        *target.caveats, *_match_caveats(calls, durations),
+    )  # fmt: skip
     return Projection(
         change, calls, token, saving, hit, limits, pct, required, answers, verdict,
-        runs_needed(effect, policy.noise_pct), pairs_needed(effect, policy.noise_pct), caveats,
+        runs_needed(effect, ask.policy.noise_pct), pairs_needed(effect, ask.policy.noise_pct), caveats,
     )  # fmt: skip
 
 
-def claim_on(found: Found, selection: Selection, change: Change) -> Claim:
-    """What a candidate takes off the calls of one trace."""
-    ops = op_table(found.trace, found.steps, found.layers, found.overlap)
-    timed = usable(match(ops, selection, found.steps, found.layers, found.trace.path))
-    durations = timed.ops["dur_ns"].to_numpy().astype(np.float64)
-    return claim_of(timed, saving_of(change, durations, effective_of(timed, effective_ns(found.trace)), None))
-
-
-def _workload(found: Found) -> None:
+def workload(trace: Trace) -> None:
     """Refuse traces that are not a workload."""
-    for caveat in found.trace.caveats:
+    for caveat in trace.caveats:
         if caveat.code == "capture_sidecar":
             raise NotInTraceError(
-                "a graph-capture trace is not a workload", where=found.trace.path, expected="a trace of replayed steps", found=caveat.text,
+                "a graph-capture trace is not a workload", where=trace.path, expected="a trace of replayed steps", found=caveat.text,
                 advice="Project on the trace recorded while serving.",
             )  # fmt: skip
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from trace_budget.projection.candidate import FloatArray
 from trace_budget.projection.edges import Edges
-from trace_budget.projection.shift import OP, Shifts, Sweep, events
+from trace_budget.projection.shift import OP, Columns, Shifts, Sweep, Vanishing, events
 from trace_budget.projection.timeline import Timeline
 from trace_budget.schema.findings import Int64Array
 from trace_budget.schema.trace import Trace
@@ -54,17 +53,14 @@ def _keys(trace: Trace, line: Timeline) -> dict[tuple[int, str, int], int]:
     return dict(zip(zip(frame["step"], frame["name"], turn, strict=True), rows.tolist(), strict=True))
 
 
-Columns = tuple[FloatArray, FloatArray, FloatArray]
-
-
-def propagate_together(parts: Sequence[tuple[Timeline, Edges, Columns]], met: Meetings) -> list[Shifts]:
+def propagate_together(parts: Sequence[tuple[Timeline, Edges, Columns, Vanishing]], met: Meetings) -> list[Shifts]:
     """Shifts of every rank in one pass over all of them; `parts` in the order of the columns of `met`."""
-    sweeps = [Sweep(line, edges, *columns) for line, edges, columns in parts]
+    sweeps = [Sweep(*part) for part in parts]
     waiting: dict[int, list[Columns | None]] = {}
     place = [{int(op): meeting for meeting, op in enumerate(met.ops[:, rank])} for rank in range(len(parts))]
     queue = sorted(
         (time + int(met.offset_ns[rank]), rank, order, kind, index)
-        for rank, (line, _, _) in enumerate(parts)
+        for rank, (line, *_) in enumerate(parts)
         for order, (time, kind, index) in enumerate(events(line))
     )
     for _, rank, _, kind, index in queue:

@@ -14,6 +14,7 @@ import numpy as np
 from trace_budget.projection.candidate import FloatArray
 from trace_budget.projection.edges import Edges
 from trace_budget.projection.timeline import Timeline
+from trace_budget.schema.findings import Int64Array
 
 RETURN_LIMIT_NS = 500_000  # a wait that returns later than this after the last op waited for something else
 POLL_NS = 10_000  # a wait call shorter than this did not block
@@ -68,9 +69,23 @@ class _Bound:
     by_end: FloatArray
 
 
-def propagate(line: Timeline, edges: Edges, low: FloatArray, expected: FloatArray, high: FloatArray) -> Shifts:
-    """Propagate per-call savings (ops x columns, ns) through the stretch; returns the three shifts of every op."""
-    sweep = Sweep(line, edges, low, expected, high)
+Columns = tuple[FloatArray, FloatArray, FloatArray]
+Vanishing = dict[int, list[tuple[int, int]]]
+
+
+def propagate(
+    line: Timeline,
+    edges: Edges,
+    low: FloatArray,
+    expected: FloatArray,
+    high: FloatArray,
+    vanishing: Vanishing | None = None,
+) -> Shifts:
+    """Propagate per-call savings (ops x columns, ns) through the stretch; returns the three shifts of every op.
+
+    `vanishing` rows end with another row in the named columns: kernels and launches that a fusion removes.
+    """
+    sweep = Sweep(line, edges, (low, expected, high), vanishing or {})
     for _, kind, index in events(line):
         sweep.step(kind, index)
     return sweep.shifts()
@@ -90,10 +105,9 @@ def events(line: Timeline) -> list[tuple[int, int, int]]:
 class Sweep:
     """The pass itself: three recursions over one order of events."""
 
-    def __init__(self, line: Timeline, edges: Edges, low: FloatArray, expected: FloatArray, high: FloatArray) -> None:
-        self.line, self.edges = line, edges
-        self.delta = (low, expected, high)
-        self.columns = low.shape[1]
+    def __init__(self, line: Timeline, edges: Edges, delta: Columns, vanishing: Vanishing) -> None:
+        self.line, self.edges, self.delta, self.vanishing = line, edges, delta, vanishing
+        self.columns = delta[0].shape[1]
         self.order = np.argsort(line.end_ns, kind="stable")
         self.ends = line.end_ns[self.order]
         self.place = np.empty(line.size, dtype=np.int64)
@@ -106,6 +120,8 @@ class Sweep:
         self.far_to = 0
         self.start_list, self.end_list = line.start_ns.tolist(), line.end_ns.tolist()
         self.return_ns = _usual_return(line)
+        self.only_op = {int(line.launch[op]): op for op in vanishing if line.launch[op] >= 0 and line.replay[op] < 0}
+        self.next_launch = _next_launch(line)
         waited = (line.host.end_ns - line.host.start_ns)[line.host.is_wait]
         self.wait_cost_ns = min(int(waited.min()), POLL_NS) if waited.size else POLL_NS
 
@@ -122,10 +138,24 @@ class Sweep:
         thread = self.line.host.thread[call]
         for state in (self.low, self.expected, self.high):
             state.at_launch[call] = state.host[thread]
+        self._without(call, thread)
         # Threads hand work to each other in ways no trace shows; a wait nobody recorded may hold any of them.
         self.high.at_launch[call] = self.high.host.max(axis=0)
         if not self.line.host.waits_visible:
             self.high.at_launch[call] = np.maximum(self.high.at_launch[call], self.highest)
+
+    def _without(self, call: int, thread: int) -> None:
+        """A launch that vanishes gives its host time back: at least the call, usually all until the next launch."""
+        op = self.only_op.get(call)
+        if op is None:
+            return
+        host = self.line.host
+        least = float(host.end_ns[call] - host.start_ns[call])
+        usual = max(float(self.next_launch[call] - host.start_ns[call]), least)
+        for column, _ in self.vanishing[op]:
+            self.low.host[thread, column] += least
+            self.expected.host[thread, column] += usual
+            self.high.host[thread, column] += usual
 
     def _window(self, time: int, width: int) -> tuple[int, int]:
         """Rows (by end) of the ops that ended in [time - width, time]."""
@@ -143,8 +173,10 @@ class Sweep:
             self.low.by_end[self.far_to : last] + np.maximum(time - self.ends[self.far_to : last] - width, 0)[:, None]
         )
         # What ran before the stretch does not move.
-        least = np.minimum(self.far + (time - width), float(max(time - self.start_list[0] - width, 0)))
-        return np.minimum(least, behind.min(axis=0)) if behind.size else least
+        least: FloatArray = np.minimum(self.far + (time - width), float(max(time - self.start_list[0] - width, 0)))
+        if behind.size:
+            least = np.minimum(least, behind.min(axis=0))
+        return least
 
     def _end_before(self, time: int) -> int:
         """When the last op that ended by `time` did so; the begin of the stretch when none has."""
@@ -202,6 +234,8 @@ class Sweep:
         """End shifts of one op: what moved it, plus its own saving."""
         for state, delta, shift in zip((self.low, self.expected, self.high), self.delta, shifts, strict=True):
             state.end[op] = shift + delta[op]
+            for column, before in self.vanishing.get(op, ()):
+                state.end[op, column] = state.end[before, column] + (self.end_list[op] - self.end_list[before])
             state.by_end[self.place[op]] = state.end[op]
         self.highest = np.maximum(self.highest, self.high.end[op])
 
@@ -294,6 +328,17 @@ class Sweep:
         if place < 0 or self.ends[place] <= entered or returned - self.ends[place] > RETURN_LIMIT_NS:
             return None
         return int(self.order[place])
+
+
+def _next_launch(line: Timeline) -> Int64Array:
+    """When the thread of each call makes its next call of those known here; its own end for the last."""
+    host = line.host
+    following = host.end_ns.copy()
+    for thread in np.unique(host.thread):
+        calls = np.flatnonzero(host.thread == thread)
+        ordered = calls[np.argsort(host.start_ns[calls], kind="stable")]
+        following[ordered[:-1]] = host.start_ns[ordered[1:]]
+    return following
 
 
 def _usual_return(line: Timeline) -> int:

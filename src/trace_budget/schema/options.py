@@ -22,7 +22,9 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which calls are replaced: a name pattern (exact, else substring, `glob:` or `re:`), narrowed further."""
+    """Which calls are replaced: a name pattern (exact, else substring, `glob:` or `re:`), narrowed further.
+
+    `layers` keeps calls in these layers, `batch_sizes` (low, high) those in steps of such batches."""
 
     kernel: str
     position: int | None = None
@@ -30,6 +32,8 @@ class Selection:
     stream: int | None = None
     device: int | None = None
     all_matches: bool = False
+    layers: tuple[int, ...] | None = None
+    batch_sizes: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,8 @@ class Change:
     """What the new kernel does to each call; exactly one of the first five is given.
 
     Times in us per call, `per_step_us` once per step, `extra_bytes` per call at `bandwidth_gbps` (GB/s).
-    `calls` is asserted against the trace (calls per step). Costs that are None were not looked into; 0: there are none.
+    `saving_ci_us` widens the saving to a measured interval. `calls` is asserted against the trace (calls per step).
+    Costs that are None were not looked into; 0 says there are none.
     """
 
     saving_us: float | None = None
@@ -60,6 +65,7 @@ class Change:
     bandwidth_gbps: float | None = None
     hit_rate: Range | None = None
     calls: float | None = None
+    saving_ci_us: Range | None = None
     clip: bool = False
     force: bool = False
 

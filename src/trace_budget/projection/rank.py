@@ -1,0 +1,141 @@
+"""Many candidates on one trace: each alone, all together, and all but one, in one pass; savings do not add."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trace_budget.errors import UsageError
+from trace_budget.projection.bounds import beyond_budget
+from trace_budget.projection.candidates import Candidate, CandidateSet
+from trace_budget.projection.ground import Claim, Interval, interval
+from trace_budget.projection.project import Ask, Projection, conclude, workload
+from trace_budget.projection.target import Found, Target, common_ground, site_of, target_of
+from trace_budget.schema.findings import Int64Array
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Time saved per step in ns: (low, expected, high)."""
+
+    low: float
+    expected: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One candidate: its projection alone, and what the whole set loses without it (`marginal_ns`, expected).
+
+    `chosen`: part of the joint set (of a group only the best one is).
+    """
+
+    candidate: Candidate
+    alone: Projection
+    marginal_ns: float | None
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Candidates by expected saving per token, and all chosen ones together.
+
+    `sum_ns`: what their expected savings would add up to; `joint` is what they save together.
+    """
+
+    rows: tuple[Ranked, ...]
+    joint: Together
+    sum_ns: float
+
+
+def rank(found: Found, asked: CandidateSet, others: Sequence[Found] = ()) -> Ranking:
+    """Project all candidates of a set in one pass over the trace.
+
+    Raises UsageError when two candidates that do not exclude each other claim the same call, NotInTraceError when one
+    matches nothing.
+    """
+    workload(found.trace)
+    sites = [site_of(one) for one in (found, *others)]
+    targets = [[target_of(site, candidate) for site in sites] for candidate in asked.candidates]
+    _no_double_claims(asked.candidates, [target[0] for target in targets])
+    base = common_ground(sites, asked.token.loop)
+    claims = [tuple(part.claim for part in target) for target in targets]
+    alone = interval(base, claims)
+    chosen = _chosen(asked.candidates, alone)
+    sets = [chosen, *([other for other in chosen if other != index] for index in chosen)]
+    together = interval(base, [_merged([claims[index] for index in members]) for members in sets])
+    rows = []
+    for index, candidate in enumerate(asked.candidates):
+        target = targets[index][0]
+        scale = beyond_budget(base, target.timed, target.saving)
+        moved = tuple(float(values[index]) * scale for values in (alone.low, alone.expected, alone.high))
+        projection = conclude(
+            Ask(found, candidate, asked.token, asked.policy), base, target, (moved[0], moved[1], moved[2])
+        )
+        marginal = None
+        if index in chosen:
+            marginal = float(together.expected[0] - together.expected[1 + chosen.index(index)])
+        rows.append(Ranked(candidate, projection, marginal, index in chosen))
+    ordered = sorted(rows, key=lambda row: (-row.alone.limits.expected, row.candidate.id))
+    joint = Together(float(together.low[0]), float(together.expected[0]), float(together.high[0]))
+    total = float(sum(alone.expected[index] for index in chosen))
+    return Ranking(tuple(ordered), _in_order(joint), total)
+
+
+def _in_order(joint: Together) -> Together:
+    low = min(joint.low, joint.high)
+    return Together(low, min(max(joint.expected, low), joint.high), joint.high)
+
+
+def _chosen(candidates: Sequence[Candidate], alone: Interval) -> list[int]:
+    """All candidates, but of each group only the one that saves most."""
+    best: dict[str, int] = {}
+    for index, candidate in enumerate(candidates):
+        if candidate.group is not None:
+            rival = best.get(candidate.group)
+            if rival is None or alone.expected[index] > alone.expected[rival]:
+                best[candidate.group] = index
+    return [i for i, candidate in enumerate(candidates) if candidate.group is None or best[candidate.group] == i]
+
+
+def _no_double_claims(candidates: Sequence[Candidate], targets: Sequence[Target]) -> None:
+    """Refuse a set in which a call would be saved twice."""
+    for first in range(len(candidates)):
+        for second in range(first + 1, len(candidates)):
+            if candidates[first].group is not None and candidates[first].group == candidates[second].group:
+                continue
+            shared = np.intersect1d(_ops(targets[first].claim), _ops(targets[second].claim)).size
+            if shared:
+                raise UsageError(
+                    "two candidates claim the same calls",
+                    expected="disjoint calls, or one `group` for candidates that exclude each other",
+                    found=f"{candidates[first].id} and {candidates[second].id} share {shared} calls",
+                )
+
+
+def _ops(claim: Claim) -> Int64Array:
+    return np.concatenate((claim.op_id, claim.vanishing))
+
+
+def _merged(claims: Sequence[tuple[Claim, ...]]) -> tuple[Claim, ...]:
+    """Several candidates as one, rank by rank (they claim different ops)."""
+    if not claims:
+        nothing = np.zeros(0, dtype=np.float64)
+        return (Claim(np.zeros(0, dtype=np.int64), nothing, nothing, nothing),)
+    return tuple(_merge_rank([claim[rank] for claim in claims]) for rank in range(len(claims[0])))
+
+
+def _merge_rank(claims: Sequence[Claim]) -> Claim:
+    ids = np.concatenate([claim.op_id for claim in claims])
+    order = np.argsort(ids, kind="stable")
+    values = [np.concatenate([getattr(claim, name) for claim in claims])[order] for name in ("low", "expected", "high")]
+    gone = [np.concatenate([getattr(claim, name) for claim in claims]) for name in ("vanishing", "behind")]
+    return Claim(ids[order], values[0], values[1], values[2], gone[0], gone[1])
+
+
+def verdicts(ranking: Ranking) -> dict[str, int]:
+    """How many candidates got which verdict."""
+    return dict(Counter(row.alone.verdict.verdict for row in ranking.rows))
