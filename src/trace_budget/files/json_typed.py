@@ -25,7 +25,8 @@ class TypedList(Generic[T]):
         """The objects of one array."""
         try:
             return self._decoded(text)
-        except msgspec.DecodeError:
+        # older msgspec raises UnicodeDecodeError for text that is not UTF-8
+        except (msgspec.DecodeError, UnicodeDecodeError):
             data = bytes(text)
             clean = data.decode("utf-8", "replace").encode()
             if clean == data:
