@@ -42,12 +42,6 @@ def _no_length(ops: pl.DataFrame) -> tuple[Caveat, ...]:
     return (Caveat("zero_duration", text, rows.height, "note", _example(rows)),) if rows.height else ()
 
 
-def without_duplicates(ops: pl.DataFrame, keys: list[str]) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
-    """Drop rows equal in all `keys` to an earlier one (the same execution listed twice), with a caveat."""
-    kept = ops.unique(keys, keep="first", maintain_order=True)
-    return kept, duplicates(ops.height - kept.height)
-
-
 def duplicates(dropped: int) -> tuple[Caveat, ...]:
     """Executions that the file lists twice."""
     text = "rows that list an execution a second time (same name and times) were dropped"
