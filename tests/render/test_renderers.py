@@ -30,5 +30,5 @@ def test_suffixes_choose_the_format_and_none_is_claimed_twice() -> None:
 
 
 def test_the_list_names_every_file_of_the_room() -> None:
-    files = {path.stem for path in Path(render.__file__).parent.glob("as_*.py")}
-    assert files == set(render.MODULES.values())
+    files = {path.stem for path in Path(render.__file__).parent.glob("as_*")}
+    assert files == {*render.MODULES.values(), *render.DRAWN}

@@ -20,6 +20,8 @@ MODULES = {
     "parquet": "as_parquet",
 }
 NAMES: tuple[str, ...] = tuple(MODULES)
+# Outputs that draw a model of their own instead of a Report (schema/page.py); their commands call them by name.
+DRAWN: tuple[str, ...] = ("as_html", "as_plot")
 
 
 def load(name: str) -> Renderer:
