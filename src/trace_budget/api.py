@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from trace_budget import readers
@@ -13,19 +14,26 @@ from trace_budget.analysis.steps import find_steps
 from trace_budget.contracts import ReadOptions
 from trace_budget.errors import InputError, NotInTraceError
 from trace_budget.projection.compare import Asked, compare
+from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.estimate import estimate
 from trace_budget.projection.pairing import paired
 from trace_budget.projection.project import Found, Projection
 from trace_budget.projection.project import project as project_candidate
+from trace_budget.projection.project import project_candidate as one_candidate
+from trace_budget.projection.rank import rank
 from trace_budget.projection.threshold import threshold
 from trace_budget.readers.detect import detect
 from trace_budget.readers.graph_capture import read_capture
 from trace_budget.reports import capture as capture_room
 from trace_budget.reports import check as check_room
 from trace_budget.reports import compare as compare_room
+from trace_budget.reports import curve as curve_room
 from trace_budget.reports import inverse, reference, structure
+from trace_budget.reports import page as page_room
 from trace_budget.reports import project as project_room
+from trace_budget.reports import rank as rank_room
 from trace_budget.schema.options import Change, Policy, Range, Scope, Selection, TokenInput
+from trace_budget.schema.page import Curve, Page
 from trace_budget.schema.report import Report
 from trace_budget.schema.trace import Trace
 from trace_budget.units import ns_from_ms, us_from_ns
@@ -150,6 +158,64 @@ def project_report(
     return project_room.project_report(
         found, project_candidate(found, selection, change, token or TokenInput(), policy or Policy())
     )
+
+
+def sensitivity(
+    trace: Trace,
+    selection: Selection,
+    change: Change,
+    scope: Scope = EVERYTHING,
+    token: TokenInput | None = None,
+    policy: Policy | None = None,
+) -> Curve:
+    """What every saving per call of one kernel is worth."""
+    found, asked, wanted = analyse(trace, scope), token or TokenInput(), policy or Policy()
+    projection = project_candidate(found, selection, change, asked, wanted)
+    return curve_room.sensitivity(found, projection, selection, asked, wanted)
+
+
+def candidate_page(
+    trace: Trace,
+    selection: Selection,
+    change: Change,
+    scope: Scope = EVERYTHING,
+    token: TokenInput | None = None,
+    policy: Policy | None = None,
+) -> Page:
+    """The answer of `project` with its pictures."""
+    found, asked, wanted = analyse(trace, scope), token or TokenInput(), policy or Policy()
+    projection = project_candidate(found, selection, change, asked, wanted)
+    curve = curve_room.sensitivity(found, projection, selection, asked, wanted)
+    return page_room.page(found, project_room.project_report(found, projection), projection, curve)
+
+
+def trace_page(
+    trace: Trace, scope: Scope = EVERYTHING, token: TokenInput | None = None, policy: Policy | None = None
+) -> Page:
+    """The pictures of a trace without a candidate, with the answer of `threshold`."""
+    found, wanted = analyse(trace, scope), policy or Policy()
+    rows, time = threshold(found, token or TokenInput(), wanted)
+    return page_room.page(found, inverse.threshold_report(found, rows, time, wanted, page_room.MOST_THRESHOLDS))
+
+
+def candidate_report(
+    trace: Trace,
+    candidate: Candidate,
+    scope: Scope = EVERYTHING,
+    token: TokenInput | None = None,
+    policy: Policy | None = None,
+    others: Sequence[Trace] = (),
+) -> Report:
+    """What one candidate (a kernel or a fused sequence) does end to end; `others` are further ranks of the job."""
+    found, rest = analyse(trace, scope), [analyse(other, scope) for other in others]
+    projection = one_candidate(found, candidate, token or TokenInput(), policy or Policy(), rest)
+    return project_room.project_report(found, projection)
+
+
+def rank_report(trace: Trace, asked: CandidateSet, scope: Scope = EVERYTHING, others: Sequence[Trace] = ()) -> Report:
+    """Many candidates: each alone, all together, and what each adds to the rest."""
+    found = analyse(trace, scope)
+    return rank_room.rank_report(found, rank(found, asked, [analyse(other, scope) for other in others]), asked)
 
 
 def threshold_report(

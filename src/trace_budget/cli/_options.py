@@ -27,6 +27,16 @@ if TYPE_CHECKING:
     from trace_budget.schema.trace import Trace
 
 PHASES = ("decode", "prefill", "mixed", "verify", "draft", "other")
+OtherRanks = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--with-rank",
+        metavar="FILE",
+        help="The trace of another rank of the same job (repeat for more): collectives then wait for all of them.",
+        rich_help_panel="Input",
+        show_default=False,
+    ),
+]
 TracePath = Annotated[Path, typer.Argument(metavar="TRACE", help="The trace file.", show_default=False)]
 
 
@@ -116,7 +126,7 @@ class Tokens:
         ),
     ] = None
     loop: Annotated[
-        str,
+        str | None,
         option(
             "Token",
             "--loop",
@@ -124,13 +134,13 @@ class Tokens:
             metavar="MODE",
             text="How the host drives the steps: sync, async, auto (default).",
         ),
-    ] = "auto"
+    ] = None
 
-    def token(self) -> TokenInput:
-        """The token input, with the configuration for what is not given."""
-        config = _config.load()
-        tokens_per_step = self.tokens_per_step or config.tokens_per_step or 1.0
-        return TokenInput(tokens_per_step, self.token_ms or config.token_ms, self.loop)
+    def token(self, usual: TokenInput | None = None) -> TokenInput:
+        """The token input; what is not given comes from the configuration, then from `usual` (a candidate file)."""
+        config, usual = _config.load(), usual or TokenInput()
+        tokens_per_step = self.tokens_per_step or config.tokens_per_step or usual.tokens_per_step
+        return TokenInput(tokens_per_step, self.token_ms or config.token_ms or usual.token_ms, self.loop or usual.loop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +182,12 @@ class Judging:
         ),
     ] = None
 
-    def policy(self) -> Policy:
-        """The policy, with the configuration for what is not given."""
-        config, usual = _config.load(), Policy()
+    def policy(self, usual: Policy | None = None) -> Policy:
+        """The policy; what is not given comes from the configuration, then from `usual` (a candidate file)."""
+        config, usual = _config.load(), usual or Policy()
         return Policy(
             self.target_pct or config.target_pct or usual.target_pct,
             self.noise_pct or config.noise_pct or usual.noise_pct,
             self.runs or config.runs or usual.runs,
-            self.dilution or config.dilution,
+            self.dilution or config.dilution or usual.dilution,
         )

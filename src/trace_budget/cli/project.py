@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 from trace_budget.cli._change import Changing, Selecting
 from trace_budget.cli._groups import option
-from trace_budget.cli._options import Judging, Reading, Scoping, Tokens, TracePath
+from trace_budget.cli._options import Judging, OtherRanks, Reading, Scoping, Tokens, TracePath
 from trace_budget.cli._output import PANEL, Output, emit
+from trace_budget.cli._plot import Plot, refuse_plot, write_plot
 from trace_budget.cli._values import one_of
-from trace_budget.errors import GateMissedError
+from trace_budget.errors import GateMissedError, UsageError
 
 if TYPE_CHECKING:
+    from trace_budget.projection.candidates import Candidate
+    from trace_budget.schema.options import Change
     from trace_budget.schema.report import Report
 
 BEST_FIRST = ("GO", "MARGINAL", "NO-GO", "INVALID")
@@ -26,6 +29,44 @@ Gate = Annotated[
         text="Exit with 10 when the verdict is worse.",
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelOrSequence(Selecting):
+    """Which calls are replaced: those of a kernel, or consecutive kernels by one launch."""
+
+    kernel: Annotated[
+        str,
+        option(
+            "Select", "--kernel", metavar="NAME", text="Exact name, else a part of it (case counts), or glob:… or re:…"
+        ),
+    ] = ""
+    replace: Annotated[
+        str | None,
+        option(
+            "Select",
+            "--replace",
+            metavar="A,B,C",
+            text="Consecutive kernels that one launch of --new-us replaces (each as for --kernel).",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        """Raise UsageError unless exactly one of the two is given."""
+        if bool(self.kernel) == bool(self.replace):
+            found = "both" if self.kernel else "neither"
+            raise UsageError("what is replaced is needed, once", expected="--kernel or --replace", found=found)
+
+    def candidate(self, change: Change, device: int | None) -> Candidate:
+        """The candidate the options describe. UsageError for a sequence without the time of its new launch."""
+        from trace_budget.projection.candidates import Candidate, Sequence
+
+        if not self.replace:
+            return Candidate("", change, self.selection(device))
+        if change.new_us is None:
+            raise UsageError("a replaced sequence needs the time of the new launch", expected="--new-us")
+        patterns = tuple(part.strip() for part in self.replace.split(",") if part.strip())
+        return Candidate("", change, None, Sequence(patterns, change.new_us))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +85,7 @@ class ProjectOutput(Output):
 
 def project(
     trace: TracePath,
-    selecting: Selecting,
+    selecting: KernelOrSequence,
     changing: Changing,
     scoping: Scoping,
     tokens: Tokens,
@@ -52,6 +93,8 @@ def project(
     reading: Reading,
     output: ProjectOutput,
     fail_unless: Gate = None,
+    plot: Plot = None,
+    with_rank: OtherRanks = None,
 ) -> None:
     """What one replacement does end to end, with a range and a verdict.
 
@@ -61,11 +104,19 @@ def project(
     """
     from trace_budget import api
 
+    refuse_plot(plot, output.force)
     scope, token, policy = scoping.scope(), tokens.token(), judging.policy()
-    selection, change = selecting.selection(scope.device), changing.change(output.force)
+    change = changing.change(output.force)
+    candidate = selecting.candidate(change, scope.device)
+    if plot is not None and candidate.selection is None:
+        raise UsageError("--plot draws the curve of one kernel, not of a sequence", expected="--kernel")
     opened = reading.open(trace, output)
-    report = api.project_report(opened, selection, change, scope, token, policy)
+    others = [reading.open(path, output) for path in with_rank or ()]
+    report = api.candidate_report(opened, candidate, scope, token, policy, others)
     emit(report, output)
+    if plot is not None and candidate.selection is not None:
+        selection = candidate.selection
+        write_plot(api.sensitivity(opened, selection, change, scope, token, policy), plot, output)
     if fail_unless is not None:
         _keep_gate(report, fail_unless)
 

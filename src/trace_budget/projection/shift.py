@@ -122,6 +122,11 @@ class Sweep:
         self.return_ns = _usual_return(line)
         self.only_op = {int(line.launch[op]): op for op in vanishing if line.launch[op] >= 0 and line.replay[op] < 0}
         self.next_launch = _next_launch(line)
+        self.rest_ns: dict[int, dict[int, float]] = {}
+        for op in sorted(vanishing, reverse=True):
+            for column, before in vanishing[op]:
+                behind = self.rest_ns.get(op, {}).get(column, 0.0)
+                self.rest_ns.setdefault(before, {})[column] = behind + float(line.end_ns[op] - line.end_ns[before])
         waited = (line.host.end_ns - line.host.start_ns)[line.host.is_wait]
         self.wait_cost_ns = min(int(waited.min()), POLL_NS) if waited.size else POLL_NS
 
@@ -237,6 +242,9 @@ class Sweep:
             for column, before in self.vanishing.get(op, ()):
                 state.end[op, column] = state.end[before, column] + (self.end_list[op] - self.end_list[before])
             state.by_end[self.place[op]] = state.end[op]
+            for column, rest in self.rest_ns.get(op, {}).items():
+                # Nothing waits for the middle of a fused kernel: for others this op ends where the fused one does.
+                state.by_end[self.place[op], column] += rest
         self.highest = np.maximum(self.highest, self.high.end[op])
 
     def _low_op(self, op: int) -> None:

@@ -1,0 +1,38 @@
+"""rank: many candidates, alone and together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trace_budget.cli._options import Judging, OtherRanks, Reading, Scoping, Tokens, TracePath
+from trace_budget.cli._output import Output, emit
+
+Candidates = Annotated[Path, typer.Argument(metavar="CANDIDATES.toml", help="The candidate file.", show_default=False)]
+
+
+def rank(
+    trace: TracePath,
+    candidates: Candidates,
+    scoping: Scoping,
+    tokens: Tokens,
+    judging: Judging,
+    reading: Reading,
+    output: Output,
+    with_rank: OtherRanks = None,
+) -> None:
+    """Many candidates on one trace: each alone, all together, and what each adds to the others.
+
+    Savings do not add: the joint figure says what the whole set is worth.
+    """
+    from trace_budget import api
+    from trace_budget.projection.candidates import read_candidates
+
+    asked = read_candidates(candidates)
+    asked = replace(asked, policy=judging.policy(asked.policy), token=tokens.token(asked.token))
+    opened = reading.open(trace, output)
+    others = [reading.open(path, output) for path in with_rank or ()]
+    emit(api.rank_report(opened, asked, scoping.scope(), others), output)

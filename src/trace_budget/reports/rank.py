@@ -1,0 +1,103 @@
+"""The answer of `rank`: candidates by expected saving, what they save together, and what each adds to the rest."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from trace_budget.projection.candidates import CandidateSet
+from trace_budget.projection.rank import Ranked, Ranking, verdicts
+from trace_budget.projection.target import Found
+from trace_budget.reports.project import document
+from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
+from trace_budget.units import show_number, show_pct, show_us, us_from_ns
+
+COLUMNS = (
+    TableColumn("candidate", "candidate"),
+    TableColumn("us_per_call", "us/call", 3),
+    TableColumn("calls_per_step", "calls"),
+    TableColumn("expected_ms_per_token", "ms/token", 4),
+    TableColumn("expected_pct", "% of token", 3),
+    TableColumn("low_pct", "low %", 3),
+    TableColumn("high_pct", "high %", 3),
+    TableColumn("marginal_pct", "adds %", 3),
+    TableColumn("verdict", "verdict"),
+)
+
+
+def rank_report(found: Found, ranking: Ranking, asked: CandidateSet) -> Report:
+    """The Report of a ranking."""
+    rows = pl.DataFrame([_row(row) for row in ranking.rows], infer_schema_length=None)
+    token = ranking.rows[0].alone.token
+    whole = token.token_ns * token.tokens_per_step
+    per_token = {
+        name: us_from_ns(getattr(ranking.joint, name) / token.tokens_per_step) for name in ("low", "expected", "high")
+    }
+    pct = {name: 100 * getattr(ranking.joint, name) / whole for name in ("low", "expected", "high")}
+    doc: dict[str, object] = {
+        "token": document(ranking.rows[0].alone)["token"],
+        "joint": {"saving_us_per_token": per_token, "pct": pct, "sum_of_alone_pct": 100 * ranking.sum_ns / whole},
+        "verdicts": verdicts(ranking),
+        "rows": [
+            {"id": row.candidate.id, "group": row.candidate.group, "in_joint": row.chosen, **document(row.alone)}
+            for row in ranking.rows
+        ],
+    }
+    caveats = tuple({c.code: c for row in ranking.rows for c in row.alone.caveats}.values())
+    table = Table("candidates", "", COLUMNS, rows)
+    return Report(
+        "trace-budget/rank/1", doc, trace_facts(found.trace), _lines(ranking, whole), (table,), _why(ranking), caveats
+    )
+
+
+def _row(row: Ranked) -> dict[str, object]:
+    p = row.alone
+    whole = p.token.token_ns * p.token.tokens_per_step
+    return {
+        "candidate": row.candidate.id,
+        "kernel": p.match.kernel,
+        "us_per_call": us_from_ns(float(p.saving.expected.mean())),
+        "calls_per_step": p.match.calls_per_step,
+        "expected_us_per_step": us_from_ns(p.limits.expected),
+        "expected_ms_per_token": us_from_ns(p.limits.expected) / p.token.tokens_per_step / 1000,
+        "expected_pct": p.pct.expected,
+        "low_pct": p.pct.low,
+        "high_pct": p.pct.high,
+        "marginal_us_per_step": None if row.marginal_ns is None else us_from_ns(row.marginal_ns),
+        "marginal_pct": None if row.marginal_ns is None else 100 * row.marginal_ns / whole,
+        "in_joint": row.chosen,
+        "verdict": p.verdict.verdict,
+        "why": p.verdict.why,
+    }
+
+
+def _lines(ranking: Ranking, whole_ns: float) -> tuple[Line, ...]:
+    """What the set is worth together, beside what its members would add up to."""
+    token = ranking.rows[0].alone.token
+    joint, total = ranking.joint, ranking.sum_ns
+    lost = total - joint.expected
+    text = (
+        f"together {show_number(us_from_ns(joint.expected) / token.tokens_per_step / 1000, 4)} ms of "
+        f"{show_number(us_from_ns(token.token_ns) / 1000, 3)} ms a token = {show_pct(100 * joint.expected / whole_ns)} "
+        f"({show_pct(100 * joint.low / whole_ns)} to {show_pct(100 * joint.high / whole_ns)})"
+    )
+    sums = f"added up they would be {show_pct(100 * total / whole_ns)}: savings do not add, {show_us(us_from_ns(lost))} us a step are counted twice"
+    if abs(lost) <= 1e-6 * max(abs(total), 1.0):
+        sums = f"added up they are {show_pct(100 * total / whole_ns)}, the same: here none takes from another; in general savings do not add"
+    elif lost < 0:
+        sums = f"added up they would be {show_pct(100 * total / whole_ns)}: together they free a path that none frees alone"
+    left_out = sum(not row.chosen for row in ranking.rows)
+    note = (
+        f"{left_out} candidate(s) are left out of the joint figure: another of their group saves more"
+        if left_out
+        else ""
+    )
+    return (Line(text, "title"), Line(sums), *((Line(note, "dim"),) if note else ()))
+
+
+def _why(ranking: Ranking) -> tuple[Line, ...]:
+    """The reason behind each verdict, and what the last column means."""
+    adds = Line("adds %: what the whole set would lose without this candidate (expected, undiluted)", "dim")
+    return (
+        *(Line(f"{row.candidate.id}: {row.alone.verdict.verdict}, {row.alone.verdict.why}") for row in ranking.rows),
+        adds,
+    )
