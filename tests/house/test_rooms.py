@@ -8,7 +8,9 @@ import pytest
 from house.source_tree import SRC, modules, name_of, tree
 from trace_budget import cli, readers, render
 
-CONTRACT = "estimate kernels steps layers overlap check project threshold formats schema doctor compare"
+CONTRACT = (
+    "estimate kernels steps layers overlap check project threshold formats schema doctor compare batch ingest report"
+)
 
 
 def files_of(room: str) -> set[str]:
@@ -42,14 +44,14 @@ def assigned(path: Path) -> set[str]:
 
 
 def test_every_renderer_has_a_file_and_every_file_a_renderer() -> None:
-    assert files_of("render") == set(render.MODULES.values())
+    assert files_of("render") == {*render.MODULES.values(), *render.DRAWN}
 
 
-@pytest.mark.parametrize("path", sorted((SRC / "render").glob("as_*.py")), ids=name_of)
+@pytest.mark.parametrize("path", sorted((SRC / "render").rglob("*.py")), ids=name_of)
 def test_renderers_know_only_the_report(path: Path) -> None:
     rooms = {
         node.module.split(".")[1]
         for node in ast.walk(tree(path))
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("trace_budget.")
     }
-    assert rooms <= {"contracts", "schema", "text", "units", "errors", "_version"}
+    assert rooms <= {"contracts", "schema", "text", "units", "errors", "_version", "render"}
