@@ -118,8 +118,17 @@ class Sweep:
         self.far = np.full(self.columns, np.inf)
         self.highest = np.zeros(self.columns)
         self.far_to = 0
+        # Plain lists: one element at a time is what the pass reads, and NumPy scalars cost ten times as much.
         self.start_list, self.end_list = line.start_ns.tolist(), line.end_ns.tolist()
+        self.launch_list, self.fifo_list = line.launch.tolist(), line.fifo.tolist()
+        self.known_list, self.early_list = line.edges_known.tolist(), line.early.tolist()
+        self.ended = np.searchsorted(self.ends, line.start_ns, side="right").tolist()
+        self.near_from = np.searchsorted(self.ends, line.start_ns - line.gap_max_ns, side="left").tolist()
+        self.host_slack = np.maximum(line.start_ns - line.latest_release_ns - line.latency_ns[1], 0).tolist()
+        self.host_may_hold = _host_may_hold(line).tolist()
+        self.zero = np.zeros(self.columns)
         self.return_ns = _usual_return(line)
+        self.horizon_ns = max(line.gap_max_ns, self.return_ns)
         self.only_op = {int(line.launch[op]): op for op in vanishing if line.launch[op] >= 0 and line.replay[op] < 0}
         self.next_launch = _next_launch(line)
         self.rest_ns: dict[int, dict[int, float]] = {}
@@ -162,37 +171,27 @@ class Sweep:
             self.expected.host[thread, column] += usual
             self.high.host[thread, column] += usual
 
-    def _window(self, time: int, width: int) -> tuple[int, int]:
-        """Rows (by end) of the ops that ended in [time - width, time]."""
-        return int(np.searchsorted(self.ends, time - width, side="left")), int(
-            np.searchsorted(self.ends, time, side="right")
-        )
-
-    def _lowest_before(self, time: int, width: int) -> FloatArray:
-        """The least shift any earlier end can pass on to something at `time` that it may have triggered."""
-        first, last = self._window(time, width)
-        while self.far_to < first and np.isfinite(self.low.by_end[self.far_to]).all():
+    def _lowest_before(self, time: int, width: int, last: int) -> FloatArray:
+        """The least shift that one of the first `last` ends can pass on to something at `time` that it may have caused."""
+        horizon = time - self.horizon_ns
+        while self.far_to < last and self.ends[self.far_to] < horizon and self.low.by_end[self.far_to, 0] < np.inf:
             self.far = np.minimum(self.far, self.low.by_end[self.far_to] - self.ends[self.far_to])
             self.far_to += 1
-        behind = (
-            self.low.by_end[self.far_to : last] + np.maximum(time - self.ends[self.far_to : last] - width, 0)[:, None]
-        )
         # What ran before the stretch does not move.
         least: FloatArray = np.minimum(self.far + (time - width), float(max(time - self.start_list[0] - width, 0)))
-        if behind.size:
-            least = np.minimum(least, behind.min(axis=0))
+        if self.far_to < last:
+            slack = np.maximum(time - width - self.ends[self.far_to : last], 0)
+            behind = self.low.by_end[self.far_to : last] + slack[:, None]
+            least = np.minimum(least, behind[0] if last - self.far_to == 1 else behind.min(axis=0))
         return least
 
-    def _end_before(self, time: int) -> int:
-        """When the last op that ended by `time` did so; the begin of the stretch when none has."""
-        place = int(np.searchsorted(self.ends, time, side="right")) - 1
-        return int(self.ends[place]) if place >= 0 else self.start_list[0]
-
-    def _highest_near(self, time: int, width: int) -> FloatArray | None:
-        """The largest shift of an end close enough before `time` to have triggered it; None when there is none."""
-        first, last = self._window(time, width)
+    def _highest_near(self, first: int, last: int) -> FloatArray | None:
+        """The largest shift of the ends first … last; None when there is none."""
+        if last <= first:
+            return None
         near = self.high.by_end[first:last]
-        return near.max(axis=0) if near.size and np.isfinite(near).any() else None
+        highest: FloatArray = near[0] if last - first == 1 else near.max(axis=0)
+        return highest if highest[0] > -np.inf else None
 
     def step(self, kind: int, index: int) -> None:
         """Take the next event."""
@@ -228,9 +227,9 @@ class Sweep:
         self._expected_op(op)
         self._high_op(op)
         low, expected, high = self.low.start[op], self.expected.start[op], self.high.start[op]
-        if self.line.early[op]:
+        if self.early_list[op]:
             # The op ran ahead of its predecessor's end (PDL): it ends a fixed time after that end.
-            before = self.line.fifo[op]
+            before = self.fifo_list[op]
             low, expected = np.minimum(low, self.low.end[before]), np.minimum(expected, self.expected.end[before])
             high = np.maximum(high, self.high.end[before])
         return low, expected, high
@@ -248,64 +247,54 @@ class Sweep:
         self.highest = np.maximum(self.highest, self.high.end[op])
 
     def _low_op(self, op: int) -> None:
-        line, start = self.line, self.start_list[op]
-        if line.edges_known[op]:
-            sources = [p for p in (int(line.fifo[op]), *line.waits_on[op]) if p >= 0]
-            slacks = [max(start - self.end_list[p] - line.gap_max_ns, 0) for p in sources]
-            terms = [self.low.end[p] + slack for p, slack in zip(sources, slacks, strict=True)]
+        line, start, call, fifo = self.line, self.start_list[op], self.launch_list[op], self.fifo_list[op]
+        if self.known_list[op]:
+            least, slack = (
+                self.low.at_launch[call] + self.host_slack[op] if call >= 0 else self.zero,
+                self.host_slack[op],
+            )
+            for before in (fifo, *line.waits_on[op]):
+                if before >= 0:
+                    behind = max(start - self.end_list[before] - line.gap_max_ns, 0)
+                    least, slack = np.minimum(least, self.low.end[before] + behind), min(slack, behind)
         else:
-            slacks = [max(start - self._end_before(start) - line.gap_max_ns, 0)]
-            terms = [self._lowest_before(start, line.gap_max_ns)]
-        if line.early[op]:
-            terms.append(self.low.start[line.fifo[op]])
-            slacks.append(0)
-        call = int(line.launch[op])
-        if call >= 0:
-            slacks.append(max(start - int(line.latest_release_ns[op]) - line.latency_ns[1], 0))
-            terms.append(self.low.at_launch[call] + slacks[-1])
-        else:
-            slacks.append(0)
-            terms.append(np.zeros(self.columns))
+            last = self.ended[op]
+            before_ns = int(self.ends[last - 1]) if last else self.start_list[0]
+            slack = min(max(start - before_ns - line.gap_max_ns, 0), self.host_slack[op])
+            least = self._lowest_before(start, line.gap_max_ns, last)
+            least = np.minimum(least, self.low.at_launch[call] + self.host_slack[op] if call >= 0 else self.zero)
+        if self.early_list[op]:
+            least, slack = np.minimum(least, self.low.start[fifo]), 0
         # Something held the op back: where every cause shows slack, the smallest was lag after all.
-        self.low.start[op] = np.min(terms, axis=0) - min(slacks)
+        self.low.start[op] = least - (slack if call >= 0 else 0)
 
     def _expected_op(self, op: int) -> None:
-        line = self.line
-        terms = [self.expected.end[p] + slack for p, slack in self.edges.causes[op]]
-        call = int(line.launch[op])
-        if call >= 0:
-            terms.append(self.expected.at_launch[call] + float(self.edges.host_slack_ns[op]))
-        if terms and not self.edges.anchored[op]:
-            self.expected.start[op] = np.min(terms, axis=0)
+        call = self.launch_list[op]
+        least = self.expected.at_launch[call] + float(self.edges.host_slack_ns[op]) if call >= 0 else None
+        for before, slack in self.edges.causes[op]:
+            shift = self.expected.end[before] + slack
+            least = shift if least is None else np.minimum(least, shift)
+        if least is not None and not self.edges.anchored[op]:
+            self.expected.start[op] = least
 
     def _high_op(self, op: int) -> None:
-        line, start = self.line, self.start_list[op]
-        call, fifo = int(line.launch[op]), int(line.fifo[op])
-        if line.edges_known[op]:
-            near = [
-                self.high.end[p]
-                for p in (fifo, *line.waits_on[op])
-                if p >= 0 and start - self.end_list[p] <= line.gap_max_ns
-            ]
+        line, start, call, fifo = self.line, self.start_list[op], self.launch_list[op], self.fifo_list[op]
+        if self.known_list[op]:
+            close = (p for p in (fifo, *line.waits_on[op]) if p >= 0 and start - self.end_list[p] <= line.gap_max_ns)
+            near = [self.high.end[p] for p in close]
         else:
-            touching = self._highest_near(start, line.gap_max_ns)
+            touching = self._highest_near(self.near_from[op], self.ended[op])
             near = [] if touching is None else [touching]
-        if call >= 0 and start - self.line.host.start_ns[call] - line.latency_ns[0] <= self._host_tolerance(op):
+        if self.host_may_hold[op]:
             near.append(self.high.at_launch[call])
-        if line.early[op]:
+        if self.early_list[op]:
             near += [self.high.start[fifo], self.high.end[fifo]]
-        caps = [np.max(near, axis=0) if near else self.highest]
-        if fifo >= 0 and not line.early[op]:
-            caps.append(self.high.end[fifo] + (start - self.end_list[fifo]))
+        most = near[0] if len(near) == 1 else np.max(near, axis=0) if near else self.highest
+        if fifo >= 0 and not self.early_list[op]:
+            most = np.minimum(most, self.high.end[fifo] + (start - self.end_list[fifo]))
         if call >= 0:
-            caps.append(self.high.at_launch[call] + float(start - line.host.start_ns[call]))
-        self.high.start[op] = np.min(caps, axis=0)
-
-    def _host_tolerance(self, op: int) -> float:
-        """How late after its launch an op may start and still have been held back by the launch alone."""
-        low, high = self.line.latency_ns
-        streamed = int(self.line.latest_release_ns[op] - self.line.host.start_ns[self.line.launch[op]])
-        return max(high - low, 1_000) + streamed
+            most = np.minimum(most, self.high.at_launch[call] + float(start - line.host.start_ns[call]))
+        self.high.start[op] = most
 
     def wait(self, call: int) -> None:
         """A host wait returns when the host got there and the work it waits for has ended."""
@@ -316,11 +305,12 @@ class Sweep:
             return
         blocked = returned - entered
         late = max(returned - int(self.end_list[last]) - self.return_ns, 0)
-        lowest = self._lowest_before(returned, self.return_ns) - late
+        ended = int(np.searchsorted(self.ends, returned, side="right"))
+        lowest = self._lowest_before(returned, self.return_ns, ended) - late
         self.low.host[thread] = np.minimum(self.low.host[thread] + max(blocked - POLL_NS, 0), lowest)
         arrived = self.expected.host[thread] + max(blocked - self.wait_cost_ns, 0)
         self.expected.host[thread] = np.minimum(arrived, self.expected.end[last])
-        near = self._highest_near(returned, self.return_ns)
+        near = self._highest_near(int(np.searchsorted(self.ends, returned - self.return_ns, side="left")), ended)
         most = self.high.host[thread] if near is None else near
         if blocked <= POLL_NS:
             # So short a wait may not have waited at all: then the host keeps its own lead.
@@ -347,6 +337,16 @@ def _next_launch(line: Timeline) -> Int64Array:
         ordered = calls[np.argsort(host.start_ns[calls], kind="stable")]
         following[ordered[:-1]] = host.start_ns[ordered[1:]]
     return following
+
+
+def _host_may_hold(line: Timeline) -> np.ndarray:
+    """Ops that start so soon after their launch that the launch alone may have held them back."""
+    launched = line.launch >= 0
+    called = line.host.start_ns[np.maximum(line.launch, 0)] if line.host.start_ns.size else line.start_ns
+    low, high = line.latency_ns
+    tolerance = max(high - low, 1_000) + np.where(launched, line.latest_release_ns - called, 0)
+    held: np.ndarray = launched & (line.start_ns - called - low <= tolerance)
+    return held
 
 
 def _usual_return(line: Timeline) -> int:
