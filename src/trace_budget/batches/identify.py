@@ -58,9 +58,8 @@ def identify(source: Source) -> tuple[Identity, ...]:
     try:
         return tuple(_remote(source) if is_url(source.address) else _looked_at(source, Path(source.address)))
     except (InputError, OSError) as error:
-        reason = (
-            error.line() if isinstance(error, InputError) else f"{source.relative}: cannot be read ({error.strerror})"
-        )
+        told = error.line() if isinstance(error, InputError) else f"cannot be read ({error.strerror})"
+        reason = f"{source.relative}: {told.removeprefix(f'{source.address}: ')}"
         return (Identity(source, None, refusal=reason, code="unreachable"),) if _telling(source) else ()
 
 
@@ -103,7 +102,7 @@ def _members(source: Source, path: Path) -> Iterator[Identity]:
             if one is not None:
                 yield replace(one, digest=digest_of(found.path))
     except InputError as error:
-        yield Identity(source, digest_of(path), refusal=error.line())
+        yield Identity(source, digest_of(path), refusal=_placed(error.line(), path, source))
 
 
 def _judged(source: Source, path: Path) -> Identity | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from trace_budget.batches.names import checked_pattern
 from trace_budget.batches.run import Batch
 from trace_budget.batches.work import FAILED
 from trace_budget.errors import UsageError
@@ -51,21 +52,24 @@ def summary(batch: Batch, by: Sequence[str] = ()) -> Report:
 
 def _with_groups(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """trace_id, path and group: the values of the columns asked for, put together."""
-    values = [_group_value(runs, name).fill_null("-") for name in by]
+    values = [_group_value(name).fill_null("-") for name in by]
     group = pl.concat_str(values, separator=" · ") if values else pl.lit(ALL)
     return runs.select("trace_id", "path", "job", group.alias("group"))
 
 
-def _group_value(runs: pl.DataFrame, name: str) -> pl.Expr:
+def _group_value(name: str) -> pl.Expr:
     if name in GROUPS:
         return pl.col(name).cast(pl.String)
-    tags = runs["tags"].explode().drop_nulls()
-    known = sorted(set(tags.struct.field("key").to_list())) if tags.len() else []
-    if name not in known:
-        expected = ", ".join((*GROUPS, *known))
-        raise UsageError("no such group", where="--by", expected=f"some of {expected}", found=ascii(name))
     tag = pl.element().filter(pl.element().struct.field("key") == name).struct.field("value").first()
     return pl.col("tags").list.eval(tag).list.first()
+
+
+def check_groups(by: Sequence[str], name_pattern: str | None) -> None:
+    """Raise UsageError for a group that neither the runs nor the name pattern can tell."""
+    known = (*GROUPS, *(checked_pattern(name_pattern).groupindex if name_pattern else ()))
+    for name in by:
+        if name not in known:
+            raise UsageError("no such group", where="--by", expected=f"some of {', '.join(known)}", found=ascii(name))
 
 
 def _spread(rows: pl.DataFrame) -> pl.DataFrame:

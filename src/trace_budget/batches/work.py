@@ -78,10 +78,10 @@ def trouble_of(error: Exception, planned: Planned) -> Trouble:
     """What an error says about a file, with the place people know instead of a temporary path."""
     source = planned.identity.source
     if isinstance(error, LeftOutError):
-        return Trouble(LEFT_OUT, error.code, error.message)
+        return Trouble(LEFT_OUT, error.code, f"{source.relative}: {error.message}")
     if isinstance(error, TraceBudgetError):
         if "async_llm" in source.name:
-            return Trouble(LEFT_OUT, "frontend", "the frontend process of the engine, which runs no kernels")
+            return Trouble(LEFT_OUT, "frontend", f"{source.relative}: the frontend process of an engine")
         told = TraceBudgetError(
             error.message, where=source.relative, expected=error.expected, found=error.found, advice=error.advice
         )

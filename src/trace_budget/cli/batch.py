@@ -135,7 +135,7 @@ def batch(
     from trace_budget.batches.question import Question
     from trace_budget.batches.run import Workers
     from trace_budget.batches.run import batch as run
-    from trace_budget.batches.summary import summary
+    from trace_budget.batches.summary import check_groups, summary
 
     scope = scoping.scope()
     asked = Question(
@@ -143,6 +143,7 @@ def batch(
         finding.from_format, finding.name_pattern, finding.trace_processor,
     )  # fmt: skip
     by = tuple(name.strip() for name in telling.by.split(",")) if telling.by else ()
+    check_groups(by, finding.name_pattern)
     output = Output(format=telling.format or "table", quiet=telling.quiet)
     with _progress(telling.quiet) as progress:
         workers = Workers(working.engine, working.jobs, working.scheduler, progress)

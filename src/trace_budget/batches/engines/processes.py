@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import resource
 import signal
 import tempfile
 import threading
@@ -13,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Generic
 
@@ -27,13 +27,22 @@ DIED = "the worker process died while it worked on this file: out of memory, or 
 @dataclass(frozen=True, slots=True)
 class _Measured(Generic[R]):
     value: R
-    peak_bytes: int
+    held_bytes: int
 
 
 def _measured(function: Callable[[T], R], task: T) -> _Measured[R]:
-    """The value, and the most memory this process ever held."""
+    """The value, and the memory this process holds after it."""
     value = function(task)
-    return _Measured(value, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    return _Measured(value, held_bytes())
+
+
+def held_bytes() -> int:
+    """Memory of this process; 0 where the system has no /proc, so that workers end by age alone."""
+    try:
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _settle(alive: Connection, scratch: str) -> None:
@@ -71,7 +80,7 @@ class _Lane:
             self.close()
             raise
         self._tasks += 1
-        if measured.peak_bytes > RECYCLE_BYTES or self._tasks >= RECYCLE_TASKS:
+        if measured.held_bytes > RECYCLE_BYTES or self._tasks >= RECYCLE_TASKS:
             self.close()
         return measured.value
 
