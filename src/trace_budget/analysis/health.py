@@ -9,6 +9,7 @@ from trace_budget.schema.findings import Steps
 from trace_budget.schema.trace import Caveat, Trace
 
 OUTLIER_TIMES = 20.0
+LIKE = 3  # replays of one kind that tell what is usual
 FLOOR_TIMES = 1.5
 IDLE_SHARE = 0.2
 INFLATION = 0.10
@@ -17,61 +18,59 @@ INFLATION = 0.10
 def health(trace: Trace, steps: Steps, token_ns: float | None = None) -> tuple[Caveat, ...]:
     """Findings about one trace, beyond what reader, steps and layers said already."""
     return (
-        *lost_kernels(trace),
+        *lost_kernels(trace, steps),
         *_outliers(trace),
         *_same_stream_overlaps(trace),
         *_dispatch_bound(trace, steps),
         *_idle(steps),
         *_inflation(steps, token_ns),
-        *_unknown_steps(steps),
     )
 
 
-def lost_kernels(trace: Trace) -> tuple[Caveat, ...]:
-    """Replays of one graph must run the same number of kernels: some that run fewer have lost theirs in recording."""
-    graphs = trace.calls.filter(pl.col("kind") == "graph_launch")
-    if graphs.is_empty():
+def lost_kernels(trace: Trace, steps: Steps) -> tuple[Caveat, ...]:
+    """Replays of one graph must run the same number of kernels: some that run fewer have lost theirs in recording.
+
+    Like are the k-th replays of steps with equally many replays and the same batch: a piecewise step is made of graphs
+    of several sizes, and so is a run over several batch sizes.
+    """
+    launches = trace.calls.filter(pl.col("kind") == "graph_launch").select("launch_id")
+    if launches.is_empty():
         return ()
-    counts = trace.gpu_ops.drop_nulls("launch_id").group_by("launch_id").agg(pl.len().alias("kernels"))
-    replays = (
-        graphs.select("launch_id").join(counts, on="launch_id", how="left").with_columns(pl.col("kernels").fill_null(0))
-    )
-    sizes = replays["kernels"].to_numpy()
+    ops = trace.gpu_ops.select("launch_id").with_columns(pl.Series("step_index", steps.op_step)).drop_nulls("launch_id")
+    counts = ops.group_by("launch_id").agg(pl.len().alias("kernels"), pl.col("step_index").max())
+    replays = launches.join(counts, on="launch_id", how="left")
     out: list[Caveat] = []
-    empty = int(np.count_nonzero(sizes == 0))
+    empty = replays["kernels"].null_count()
     if empty:
-        out.append(
-            Caveat(
-                "replays_without_kernels",
-                f"{empty} of {sizes.size} graph launches have no kernel in the trace",
-                empty,
-                "warning",
-            )
-        )
-    short = _short_replays(trace, sizes[sizes > 0])
-    if short:
+        text = f"{empty} of {replays.height} graph launches have no kernel in the trace"
+        out.append(Caveat("replays_without_kernels", text, empty, "warning"))
+    short = _short_replays(replays.drop_nulls("kernels"), steps)
+    if short.height:
+        example = short.row(0, named=True)
         text = (
-            f"{len(short)} graph replays run a few kernels less than their like (for example {short[0][0]} instead of"
-            f" {short[0][1]}): kernels were lost in recording"
+            f"{short.height} graph replays run fewer kernels than their like (for example {example['kernels']} instead of"
+            f" {example['usual']}): kernels were lost in recording"
         )
-        out.append(Caveat("lost_kernels", text, len(short), "error"))
+        out.append(Caveat("lost_kernels", text, short.height, "error"))
     return tuple(out)
 
 
-def _short_replays(trace: Trace, sizes: np.ndarray) -> list[tuple[int, int]]:
-    """(size, usual size) of replays that look like a common one but are smaller by up to half.
-
-    Piecewise steps and graphs of other batch sizes have sizes of their own, and these come up again and again.
-    """
-    values, votes = np.unique(sizes, return_counts=True)
-    common = values[votes >= max(2, 0.2 * sizes.size)]
-    rare = values[votes < max(2, 0.2 * sizes.size)]
-    out: list[tuple[int, int]] = []
-    for size in rare:
-        above = common[(common > size) & (size >= 0.5 * common)]
-        if above.size and sizes.size >= 3:
-            out += [(int(size), int(above.min()))] * int(np.count_nonzero(sizes == size))
-    return out
+def _short_replays(replays: pl.DataFrame, steps: Steps) -> pl.DataFrame:
+    """Replays (kernels, usual) that are smaller than most of at least LIKE others of their kind."""
+    sizes = steps.frame.select(pl.col("step_index").cast(pl.Int32), "batch_size", "phase")
+    placed = (
+        replays.filter(pl.col("step_index") >= 0)
+        .join(sizes, on="step_index", how="left")
+        .sort("launch_id")
+        .with_columns(
+            pl.int_range(pl.len()).over("step_index").alias("turn"), pl.len().over("step_index").alias("replays")
+        )
+    )
+    kind = ["turn", "replays", "batch_size", "phase"]
+    usual = pl.col("kernels").mode().max().over(kind)
+    share = (pl.col("kernels") == usual).mean().over(kind)
+    known = placed.with_columns(usual.alias("usual"), share.alias("share"), pl.len().over(kind).alias("like"))
+    return known.filter((pl.col("like") >= LIKE) & (pl.col("share") >= 0.5) & (pl.col("kernels") < pl.col("usual")))
 
 
 def _outliers(trace: Trace) -> tuple[Caveat, ...]:
@@ -151,10 +150,3 @@ def _inflation(steps: Steps, token_ns: float | None) -> tuple[Caveat, ...]:
         " the token is another workload's"
     )
     return (Caveat("profiler_inflation", text, 1, "warning"),)
-
-
-def _unknown_steps(steps: Steps) -> tuple[Caveat, ...]:
-    if steps.method != "whole trace":
-        return ()
-    text = "no step structure was found: figures per step are figures of the whole trace"
-    return (Caveat("steps_unknown", text, 1, "error"),)

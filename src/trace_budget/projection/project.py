@@ -102,7 +102,7 @@ def conclude(ask: Ask, base: Ground, target: Target, moved: tuple[float, float, 
     trace, steps, layers, change = ask.found.trace, ask.found.steps, ask.found.layers, ask.candidate.change
     calls, saving, durations = target.calls, target.saving, target.durations_ns
     _asserted(change, calls, trace)
-    _complete_replays(change, trace)
+    _complete_replays(change, ask.found)
     hit = _hit_rate(change, calls)
     raw = settle(base, target.timed, saving, moved, ask.token.loop)
     limits = _per_step(raw, hit, ns_from_us(change.per_step_us or 0.0))
@@ -140,13 +140,13 @@ def _asserted(change: Change, calls: Match, trace: Trace) -> None:
         )  # fmt: skip
 
 
-def _complete_replays(change: Change, trace: Trace) -> None:
+def _complete_replays(change: Change, found: Found) -> None:
     """A trace that lost kernels shows too few calls: project only when the user knows how many there are."""
-    lost = lost_kernels(trace) if change.calls is None and not change.force else ()
+    lost = lost_kernels(found.trace, found.steps) if change.calls is None and not change.force else ()
     for caveat in lost:
         if caveat.code == "lost_kernels":
             raise NotInTraceError(
-                "the trace has lost kernels", where=trace.path, expected="equal replays of a graph", found=caveat.text,
+                "the trace has lost kernels", where=found.trace.path, expected="equal replays of a graph", found=caveat.text,
                 advice="State the calls per step (--calls), or record again.",
             )  # fmt: skip
 
