@@ -120,12 +120,19 @@ def _same_place(gone: pl.DataFrame, new: pl.DataFrame, distance: int) -> pl.Data
 
 
 def _taken_places(gone: pl.DataFrame, new: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame:
-    """What appeared, with the group and labels of what vanished in its place, else the labels of what it follows."""
-    spots = gone.group_by("place").agg(pl.col("place").first().alias("group"), *(pl.col(c).first() for c in LABELS))
+    """What appeared, with the group and labels of what vanished in its place, else the labels of what it follows.
+
+    The k-th call that appeared in a place takes the labels of the k-th that vanished there, or of the last.
+    """
+    turn = pl.int_range(pl.len()).over("place").alias("turn")
+    spots = gone.select("place", *LABELS, turn, pl.len().over("place").alias("spots"))
+    places = spots.select("place", "spots").unique()
     left, found = new.drop(LABELS), []
     for distance in _distances():
-        hit = left.with_columns(pl.col("place") + distance).join(spots, on="place")
-        found.append(hit)
+        here = left.with_columns(pl.col("place") + distance).join(places, on="place")
+        numbered = here.with_columns(pl.min_horizontal(turn, pl.col("spots").cast(pl.Int64) - 1).alias("turn"))
+        hit = numbered.join(spots.drop("spots"), on=["place", "turn"]).drop("turn", "spots")
+        found.append(hit.with_columns(pl.col("place").alias("group")))
         left = left.join(hit, on="slot", how="anti")
     return pl.concat([*found, _alone(left, kept)], how="diagonal").drop("place")
 
