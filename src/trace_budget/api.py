@@ -13,11 +13,11 @@ from trace_budget.analysis.overlap import find_overlap
 from trace_budget.analysis.steps import find_steps
 from trace_budget.contracts import ReadOptions
 from trace_budget.errors import InputError, NotInTraceError
-from trace_budget.projection.compare import Asked, compare
 from trace_budget.projection.candidates import Candidate, CandidateSet
+from trace_budget.projection.compare import Asked, compare
 from trace_budget.projection.estimate import estimate
 from trace_budget.projection.pairing import paired
-from trace_budget.projection.project import Found, Projection
+from trace_budget.projection.project import Ask, Found, Projection
 from trace_budget.projection.project import project as project_candidate
 from trace_budget.projection.project import project_candidate as one_candidate
 from trace_budget.projection.rank import rank
@@ -162,31 +162,34 @@ def project_report(
 
 def sensitivity(
     trace: Trace,
-    selection: Selection,
-    change: Change,
+    candidate: Candidate,
     scope: Scope = EVERYTHING,
     token: TokenInput | None = None,
     policy: Policy | None = None,
 ) -> Curve:
-    """What every saving per call of one kernel is worth."""
-    found, asked, wanted = analyse(trace, scope), token or TokenInput(), policy or Policy()
-    projection = project_candidate(found, selection, change, asked, wanted)
-    return curve_room.sensitivity(found, projection, selection, asked, wanted)
+    """What every saving per call of the candidate's kernel is worth."""
+    ask = Ask(analyse(trace, scope), candidate, token or TokenInput(), policy or Policy())
+    return curve_room.sensitivity(ask, one_candidate(ask.found, candidate, ask.token, ask.policy))
 
 
 def candidate_page(
     trace: Trace,
-    selection: Selection,
-    change: Change,
+    candidate: Candidate,
     scope: Scope = EVERYTHING,
     token: TokenInput | None = None,
     policy: Policy | None = None,
 ) -> Page:
     """The answer of `project` with its pictures."""
-    found, asked, wanted = analyse(trace, scope), token or TokenInput(), policy or Policy()
-    projection = project_candidate(found, selection, change, asked, wanted)
-    curve = curve_room.sensitivity(found, projection, selection, asked, wanted)
-    return page_room.page(found, project_room.project_report(found, projection), projection, curve)
+    ask = Ask(analyse(trace, scope), candidate, token or TokenInput(), policy or Policy())
+    projection = one_candidate(ask.found, candidate, ask.token, ask.policy)
+    return page_room.candidate_page(ask, projection, project_room.project_report(ask.found, projection))
+
+
+def ranking_page(trace: Trace, asked: CandidateSet, scope: Scope = EVERYTHING) -> Page:
+    """The answer of `rank` with its pictures."""
+    found = analyse(trace, scope)
+    ranking = rank(found, asked)
+    return page_room.ranking_page(found, asked, ranking, rank_room.rank_report(found, ranking, asked))
 
 
 def trace_page(
@@ -195,7 +198,7 @@ def trace_page(
     """The pictures of a trace without a candidate, with the answer of `threshold`."""
     found, wanted = analyse(trace, scope), policy or Policy()
     rows, time = threshold(found, token or TokenInput(), wanted)
-    return page_room.page(found, inverse.threshold_report(found, rows, time, wanted, page_room.MOST_THRESHOLDS))
+    return page_room.trace_page(found, inverse.threshold_report(found, rows, time, wanted, page_room.MOST_THRESHOLDS))
 
 
 def candidate_report(

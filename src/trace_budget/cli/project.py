@@ -110,13 +110,14 @@ def project(
     candidate = selecting.candidate(change, scope.device)
     if plot is not None and candidate.selection is None:
         raise UsageError("--plot draws the curve of one kernel, not of a sequence", expected="--kernel")
+    if plot is not None and with_rank:
+        raise UsageError("--plot draws the curve of one rank", expected="--plot or --with-rank, not both")
     opened = reading.open(trace, output)
     others = [reading.open(path, output) for path in with_rank or ()]
     report = api.candidate_report(opened, candidate, scope, token, policy, others)
     emit(report, output)
-    if plot is not None and candidate.selection is not None:
-        selection = candidate.selection
-        write_plot(api.sensitivity(opened, selection, change, scope, token, policy), plot, output)
+    if plot is not None:
+        write_plot(api.sensitivity(opened, candidate, scope, token, policy), plot, output)
     if fail_unless is not None:
         _keep_gate(report, fail_unless)
 

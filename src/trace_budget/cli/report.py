@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from trace_budget.cli._change import Changing, Selecting
+import typer
+
+from trace_budget.cli._change import Changing
 from trace_budget.cli._groups import option
 from trace_budget.cli._options import Judging, Reading, Scoping, Tokens, TracePath
 from trace_budget.cli._output import PANEL, Output, working
 from trace_budget.cli._plot import Plot, refuse_plot, write_plot
+from trace_budget.cli.project import KernelOrSequence
 from trace_budget.errors import UsageError
 from trace_budget.files.write import write_bytes
 
 if TYPE_CHECKING:
+    from trace_budget.schema.options import Scope
     from trace_budget.schema.page import Page
+    from trace_budget.schema.trace import Trace
 
+Candidates = Annotated[
+    Path | None, typer.Argument(metavar="[CANDIDATES.toml]", help="The candidate file.", show_default=False)
+]
 Out = Annotated[Path, option(PANEL, "--output", "-o", metavar="FILE.html", text="The page to write.")]
 Force = Annotated[
     bool,
@@ -27,13 +35,17 @@ Verbose = Annotated[bool, option(PANEL, "--verbose", "-v", text="Say on stderr w
 
 
 @dataclass(frozen=True, slots=True)
-class MaybeSelecting(Selecting):
+class MaybeSelecting(KernelOrSequence):
     """Which calls are replaced, if any."""
 
-    kernel: Annotated[
-        str,
-        option("Select", "--kernel", metavar="NAME", text="The kernel to replace; without one nothing is projected."),
-    ] = ""
+    def __post_init__(self) -> None:
+        """Raise UsageError when two things are to be replaced; nothing is no fault."""
+        if self.told():
+            KernelOrSequence.__post_init__(self)
+
+    def told(self) -> bool:
+        """Whether a kernel or a sequence was named."""
+        return bool(self.kernel or self.replace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +53,31 @@ class MaybeChanging(Changing):
     """What the new kernel does, if one was named."""
 
     def __post_init__(self) -> None:
-        """Raise UsageError for a change that contradicts itself; none at all is no contradiction."""
+        """Raise UsageError for a change that contradicts itself; none at all is no fault."""
         if self.told():
             Changing.__post_init__(self)
 
     def told(self) -> bool:
         """Whether any option of the change was given."""
         return any(getattr(self, field.name) not in (None, False) for field in fields(self))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What the page is about: a candidate file, one candidate, or the trace alone."""
+
+    candidates: Path | None
+    selecting: MaybeSelecting
+    changing: MaybeChanging
+
+    def check(self, plot: Path | None) -> None:
+        """Raise UsageError for options that do not go together."""
+        if self.selecting.told() != self.changing.told():
+            raise UsageError("a replacement needs both", expected="--kernel and one saving, or neither")
+        if self.candidates is not None and self.selecting.told():
+            raise UsageError("one candidate or a file of them", expected="--kernel or CANDIDATES.toml, not both")
+        if plot is not None and not self.selecting.kernel:
+            raise UsageError("--plot draws the curve of one kernel", expected="--kernel and one saving")
 
 
 def report(
@@ -59,6 +89,7 @@ def report(
     judging: Judging,
     reading: Reading,
     out: Out,
+    candidates: Candidates = None,
     plot: Plot = None,
     force: Force = False,
     quiet: Quiet = False,
@@ -66,48 +97,38 @@ def report(
 ) -> None:
     """The answer as one self-contained HTML page with pictures.
 
-    With --kernel and one saving: verdict, arithmetic, what every saving is worth, the step before and after. Without:
-    what each kernel would have to save. Needs plotly (the extra `report`).
+    With --kernel and one saving: verdict, arithmetic, what every saving is worth, the step before and after. With a
+    candidate file: all candidates, alone and together. With neither: what each kernel would have to save.
+
+    Needs plotly (the extra `report`).
     """
-    if bool(selecting.kernel) != changing.told():
-        raise UsageError("a replacement needs both", expected="--kernel and one saving, or neither")
-    if plot is not None and not selecting.kernel:
-        raise UsageError("--plot draws the curve of one kernel", expected="--kernel and one saving")
+    from trace_budget.render import as_html
+
+    wanted = _Wanted(candidates, selecting, changing)
+    wanted.check(plot)
     output = Output("json", out, force, quiet, verbose)
     refuse_plot(plot, force)
-    page = _page(trace, selecting, changing, scoping, tokens, judging, reading, output)
-    write_bytes(out, _rendered(page), overwrite=force)
-    output.say(f"Wrote {out}")
-    curve = page.curve
-    if plot is not None and curve is not None:
-        write_plot(curve, plot, output)
-
-
-def _page(
-    trace: Path,
-    selecting: MaybeSelecting,
-    changing: MaybeChanging,
-    scoping: Scoping,
-    tokens: Tokens,
-    judging: Judging,
-    reading: Reading,
-    output: Output,
-) -> Page:
-    """The page, computed; plotly is looked for first, so that a missing one costs no time."""
-    from trace_budget import api
-    from trace_budget.render import as_html
-
     as_html.plotly_js()
-    scope, token, policy = scoping.scope(), tokens.token(), judging.policy()
     opened = reading.open(trace, output)
     with working("Projecting", output):
-        if not selecting.kernel:
-            return api.trace_page(opened, scope, token, policy)
-        change = changing.change(output.force)
-        return api.candidate_page(opened, selecting.selection(scope.device), change, scope, token, policy)
+        page = _page(wanted, opened, force, scoping.scope(), tokens, judging)
+        data = as_html.render(page)
+    write_bytes(out, data, overwrite=force)
+    output.say(f"Wrote {out}")
+    if plot is not None and page.curve is not None:
+        write_plot(page.curve, plot, output)
 
 
-def _rendered(page: Page) -> bytes:
-    from trace_budget.render import as_html
+def _page(wanted: _Wanted, trace: Trace, force: bool, scope: Scope, tokens: Tokens, judging: Judging) -> Page:
+    """The page, computed."""
+    from trace_budget import api
+    from trace_budget.projection.candidates import read_candidates
 
-    return as_html.render(page)
+    if wanted.candidates is not None:
+        asked = read_candidates(wanted.candidates)
+        asked = replace(asked, policy=judging.policy(asked.policy), token=tokens.token(asked.token))
+        return api.ranking_page(trace, asked, scope)
+    if not wanted.selecting.told():
+        return api.trace_page(trace, scope, tokens.token(), judging.policy())
+    candidate = wanted.selecting.candidate(wanted.changing.change(force), scope.device)
+    return api.candidate_page(trace, candidate, scope, tokens.token(), judging.policy())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from trace_budget.projection.project import Found
+from trace_budget.projection.target import Found
 from trace_budget.reports import pictures
 from trace_budget.reports.pictures import Marked
 from trace_budget.schema.page import Curve, Figure, Mark, Strip, Waterfall
@@ -14,7 +14,7 @@ from trace_budget.units import show_count, show_pct, show_us
 MOST_ROWS = 300
 
 
-def curve_figure(curve: Curve) -> Figure:
+def curve_figure(curve: Curve, candidate: str = "") -> Figure:
     """The main figure: what every saving per call is worth."""
     text = (
         f"What each us saved per call is worth at the token of {show_us(curve.token_us)} us: the expected share, "
@@ -27,16 +27,21 @@ def curve_figure(curve: Curve) -> Figure:
         TableColumn("low_pct", "low %", 3), TableColumn("expected_pct", "expected %", 3),
         TableColumn("high_pct", "high %", 3), TableColumn("naive_pct", "naive product %", 3),
     )  # fmt: skip
-    return Figure("curve", "What a saving is worth", text, curve, Table("curve", "", columns, curve.points))
+    title = f"What a saving is worth: {candidate}" if candidate else "What a saving is worth"
+    return Figure("curve", title, text, curve, Table("curve", "", columns, curve.points))
 
 
 def _bends(curve: Curve) -> str:
-    if not curve.knees:
-        return "The expected line has no knee: nothing else takes over the pace."
-    places = ", ".join(f"{show_us(knee.saving_us)} us" for knee in curve.knees)
-    return (
-        f"It bends near {places}: something else sets more of the pace from there, or the shortest calls are used up."
+    """Where the expected line bends, and why."""
+    out = (
+        f" Beyond {show_us(curve.shortest_us)} us the shortest calls have nothing left to save, and the line flattens."
+        if curve.shortest_us < curve.full_us
+        else ""
     )
+    if not curve.knees:
+        return f"The expected line has no knee: nothing else takes over the pace.{out}"
+    places = ", ".join(f"{show_us(knee.saving_us)} us" for knee in curve.knees)
+    return f"It bends at {places}: from there on something else sets part of the pace.{out}"
 
 
 def waterfall_figure(waterfall: Waterfall) -> Figure:

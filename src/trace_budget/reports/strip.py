@@ -8,12 +8,13 @@ import numpy as np
 import polars as pl
 
 from trace_budget.analysis.floor import dispatch_floor
-from trace_budget.projection.bounds import usable
 from trace_budget.projection.candidate import FloatArray
 from trace_budget.projection.edges import expected_edges
-from trace_budget.projection.project import Found, Projection
-from trace_budget.projection.shift import propagate
+from trace_budget.projection.ground import Claim
+from trace_budget.projection.shift import Vanishing, propagate
+from trace_budget.projection.target import Found
 from trace_budget.projection.timeline import Timeline, stretch
+from trace_budget.reports.pictures import Marked
 from trace_budget.schema.findings import Int64Array
 from trace_budget.schema.page import Strip, View
 
@@ -25,26 +26,25 @@ AROUND = 2.0  # how much of its own length is shown on either side of a call
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """The step in one state, when each of its ops starts and ends in ns."""
+    """The step in one state: when each of its ops starts and ends in ns, and which are not there any more."""
 
     title: str
     start_ns: FloatArray
     end_ns: FloatArray
+    gone: np.ndarray | None = None
 
 
-def step_strip(
-    found: Found, step: int, matched: Int64Array, highlight: str, projection: Projection | None = None
-) -> Strip:
-    """One step; `matched` holds the op ids drawn in colour (`highlight` names them).
+def step_strip(found: Found, step: int, marked: Marked, claims: tuple[Claim, ...] = ()) -> Strip:
+    """One step with the marked ops in colour.
 
-    With a projection the step stands there twice, measured and projected, both from 0 on. The projected one moves each
-    op by its expected shift in this step alone.
+    With claims (of candidates that take different calls) the step stands there twice, measured and projected, both from
+    0 on. The projected one moves each op by its expected shift in this step alone, and lacks the ops that vanish.
     """
     line = stretch(found.trace, found.steps, step, step, dispatch_floor(found.trace), closing=False)
     states = [_State("measured", line.start_ns.astype(np.float64), line.end_ns.astype(np.float64))]
-    if projection is not None:
-        states.append(_projected(line, found, projection))
-    hit = np.isin(line.op_id, matched)
+    if claims:
+        states.append(_projected(found, line, claims))
+    hit = np.isin(line.op_id, marked.op_id)
     lane, titles = _lanes(found.trace.gpu_ops["stream"].gather(line.op_id))
     kernel = found.trace.gpu_ops["name"].gather(line.op_id).cast(pl.String)
     ops = pl.DataFrame({"row": lane, "matched": hit, "kernel": kernel})
@@ -54,7 +54,7 @@ def step_strip(
         pl.concat([_bars(ops, state, place * len(titles), piece_ns) for place, state in enumerate(states)]),
         tuple(float(state.end_ns.max()) / 1000 for state in states for _ in titles),
         _views(found.layers.op_layer[line.op_id], hit, states),
-        highlight,
+        marked.title,
         piece_ns / 1000,
     )
 
@@ -67,13 +67,21 @@ def typical_step(found: Found) -> int:
     return int(rows.sort("off", "step_index")["step_index"][0])
 
 
-def _projected(line: Timeline, found: Found, projection: Projection) -> _State:
-    delta = np.zeros(found.trace.gpu_ops.height)
-    delta[usable(projection.match).ops["op_id"].to_numpy()] = projection.saving.expected
-    columns = delta[line.op_id][:, None]
-    shifts = propagate(line, expected_edges(line), columns, columns, columns)
-    start = line.start_ns - shifts.start[1][:, 0]
-    return _State("projected", start, np.maximum(line.end_ns - shifts.end[1][:, 0], start))
+def _projected(found: Found, line: Timeline, claims: tuple[Claim, ...]) -> _State:
+    place = np.full(found.trace.gpu_ops.height, -1, dtype=np.int64)
+    place[line.op_id] = np.arange(line.size)
+    delta = np.zeros((line.size, 1))
+    vanishing: Vanishing = {}
+    for claim in claims:
+        here = place[claim.op_id] >= 0
+        delta[place[claim.op_id][here], 0] += claim.expected[here]
+        pairs = zip(place[claim.vanishing].tolist(), place[claim.behind].tolist(), strict=True)
+        vanishing.update({op: [(0, before)] for op, before in pairs if op >= 0 and before >= 0})
+    shifts = propagate(line, expected_edges(line), delta, delta, delta, vanishing)
+    gone = np.isin(np.arange(line.size), list(vanishing))
+    end = line.end_ns - shifts.end[1][:, 0]
+    start = np.where(gone, end, np.minimum(line.start_ns - shifts.start[1][:, 0], end))
+    return _State("projected", start, end, gone)
 
 
 def _lanes(stream: pl.Series) -> tuple[Int64Array, tuple[str, ...]]:
@@ -97,6 +105,7 @@ def _bars(ops: pl.DataFrame, state: _State, first_row: int, piece_ns: float) -> 
         pl.Series("end_us", state.end_ns / 1000),
         pl.lit(1, dtype=pl.Int64).alias("ops"),
     )
+    timed = timed if state.gone is None else timed.filter(~pl.Series(state.gone))
     if piece_ns:
         keys = ["row", "matched", (pl.col("start_us") * 1000 // piece_ns).alias("piece")]
         timed = timed.group_by(keys, maintain_order=True).agg(

@@ -32,8 +32,9 @@ class Curve:
     """What a saving per call is worth: the sensitivity curve of one kernel.
 
     `points`: saving_us, low_pct, expected_pct, high_pct, naive_pct, expected_us_per_step, sorted by saving_us from 0 to
-    `full_us`, the mean duration of a call. `mde_pct` is the least effect an A/B of `runs` runs an arm with `noise_pct`
-    noise sees; `ceiling_pct` what a free kernel would give by the naive product.
+    `full_us`, the mean duration of a call; beyond `shortest_us` calls have nothing left to save. `mde_pct` is the least
+    effect an A/B of `runs` runs an arm with `noise_pct` noise sees; `ceiling_pct` what a free kernel would give by the
+    naive product.
     """
 
     kernel: str
@@ -41,6 +42,7 @@ class Curve:
     stated: Stated | None
     knees: tuple[Knee, ...]
     full_us: float
+    shortest_us: float
     token_us: float
     ceiling_pct: float
     target_pct: float
