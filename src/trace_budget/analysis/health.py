@@ -48,7 +48,8 @@ def lost_kernels(trace: Trace, steps: Steps) -> tuple[Caveat, ...]:
     if short.height:
         example = short.row(0, named=True)
         text = (
-            f"{short.height} graph replays run fewer kernels than their like (for example {example['kernels']} instead of"
+            f"{short.height} graph replays run fewer kernels than their like (for example "
+            f"{example['kernels']} instead of"
             f" {example['usual']}): kernels were lost in recording"
         )
         out.append(Caveat("lost_kernels", text, short.height, "error"))

@@ -141,7 +141,8 @@ def _caveats(base: Ground, contended: bool, loop: str) -> tuple[Caveat, ...]:
         (
             base.unseen_collectives > 0,
             "one_rank",
-            f"{base.unseen_collectives} collective calls wait for ranks this trace does not show: expected assumes that all "
+            f"{base.unseen_collectives} collective calls wait for ranks this trace does not show: expected "
+            "assumes that all "
             "ranks gain alike, low that the others gain nothing",
         ),
         (
@@ -152,7 +153,10 @@ def _caveats(base: Ground, contended: bool, loop: str) -> tuple[Caveat, ...]:
     )
     out = [Caveat(code, text, 1, "warning") for holds, code, text in told if holds]
     if base.sampled:
-        text = f"the interval was computed on {base.steps} of {base.used_steps} counted steps; counts and naive figures are over all"
+        text = (
+            f"the interval was computed on {base.steps} of {base.used_steps} counted steps; counts and naive "
+            "figures are over all"
+        )
         out.append(Caveat("interval_on_sample", text, base.steps))
     return tuple(out)
 

@@ -114,7 +114,7 @@ class Sequence:
 class Candidate:
     """One proposed replacement: calls of a kernel (`selection`) or a fusion (`sequence`), and what it does to them.
 
-    Candidates of one `group` exclude each other. `cold_l2` False: measured in a warm loop. `phase`: the steps it is for.
+    Candidates of one `group` exclude each other. `cold_l2` False: measured in a warm loop. `phase`: steps it is for.
     """
 
     id: str
@@ -250,7 +250,9 @@ def _fault(text: str, where: str, message: str) -> UsageError:
     named = re.search(r"field `(\w+)`", message)
     key = named[1] if named and "unknown" in message else path[0] if path else ""
     line = _line(text, index, key)
-    return UsageError(message.split(" - at")[0], where=f"{where}:{line}", expected="the keys of the candidate schema")
+    return UsageError(
+        message.split(" - at", maxsplit=1)[0], where=f"{where}:{line}", expected="the keys of the candidate schema"
+    )
 
 
 def _line(text: str, index: int | None, key: str) -> int:

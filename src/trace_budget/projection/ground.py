@@ -1,4 +1,4 @@
-"""What every projection on a trace shares: the timelines with their dependencies; claims on it cost one pass together."""
+"""What every projection on a trace shares: timelines and dependencies; all claims on them cost one pass together."""
 
 from __future__ import annotations
 

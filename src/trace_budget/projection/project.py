@@ -31,7 +31,7 @@ ALL_HIT = Range(1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Required:
-    """Saving per call in ns that reaches the target: `plain` by the naive product, `diluted` with the usual dilution."""
+    """Saving per call in ns that reaches the target: `plain` by the naive product, `diluted` with the usual loss."""
 
     target_pct: float
     plain_ns: float | None
@@ -127,8 +127,8 @@ def workload(trace: Trace) -> None:
     for caveat in trace.caveats:
         if caveat.code == "capture_sidecar":
             raise NotInTraceError(
-                "a graph-capture trace is not a workload", where=trace.path, expected="a trace of replayed steps", found=caveat.text,
-                advice="Project on the trace recorded while serving.",
+                "a graph-capture trace is not a workload", where=trace.path, expected="a trace of replayed steps",
+                found=caveat.text, advice="Project on the trace recorded while serving.",
             )  # fmt: skip
 
 
@@ -146,8 +146,8 @@ def _complete_replays(change: Change, found: Found) -> None:
     for caveat in lost:
         if caveat.code == "lost_kernels":
             raise NotInTraceError(
-                "the trace has lost kernels", where=found.trace.path, expected="equal replays of a graph", found=caveat.text,
-                advice="State the calls per step (--calls), or record again.",
+                "the trace has lost kernels", where=found.trace.path, expected="equal replays of a graph",
+                found=caveat.text, advice="State the calls per step (--calls), or record again.",
             )  # fmt: skip
 
 
@@ -159,7 +159,7 @@ def _hit_rate(change: Change, calls: Match) -> Range:
 
 
 def _per_step(limits: Bounds, hit: Range, cost_ns: float) -> Bounds:
-    """Weight by the hit rate (a request takes the new kernel in all its layers or in none) and take per-step costs off."""
+    """Weight by the hit rate (a request takes the new kernel in all layers or in none); take per-step costs off."""
     middle = hit.high if hit.low == 0.0 and hit.high == 1.0 else (hit.low + hit.high) / 2
     low = limits.low * (hit.low if limits.low >= 0 else hit.high)
     return replace(
@@ -209,7 +209,8 @@ def _match_caveats(calls: Match, durations: np.ndarray) -> tuple[Caveat, ...]:
         out.append(
             Caveat(
                 "duration_outlier",
-                f"the longest matched call takes {ratio:.1f} times the median: a wait, not work; medians are used for the control",
+                f"the longest matched call takes {ratio:.1f} times the median: a wait, not work; medians are "
+                "used for the control",
                 1,
                 "note",
             )

@@ -19,8 +19,9 @@ from trace_budget.schema.findings import Int64Array, Layers, Steps
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """Sequences found: `match` has one row per sequence (span from first start to last end, gaps included);
+    """Sequences found in a trace.
 
+    `match` has one row per sequence (span from first start to last end, gaps included);
     `members` (sequences x kernels) are the ops of each, `first_ns` the duration of the first.
     """
 
@@ -108,7 +109,7 @@ def _fusion(kernels: pl.DataFrame, rows: Int64Array, wanted: Sequence, steps: St
 
 
 def claim_of_fusion(fusion: Fusion, saving: Saving) -> Claim:
-    """The first op takes the new kernel's time, the others vanish with their launches: they end where the one before did."""
+    """The first op takes the new kernel's time, the others vanish with their launches and end where it does."""
     rest = fusion.match.ops["dur_ns"].to_numpy() - fusion.first_ns
     return Claim(
         fusion.members[:, 0],

@@ -172,7 +172,7 @@ class Sweep:
             self.high.host[thread, column] += usual
 
     def _lowest_before(self, time: int, width: int, last: int) -> FloatArray:
-        """The least shift that one of the first `last` ends can pass on to something at `time` that it may have caused."""
+        """The least shift that one of the first `last` ends can pass on to what it may have caused at `time`."""
         horizon = time - self.horizon_ns
         while self.far_to < last and self.ends[self.far_to] < horizon and self.low.by_end[self.far_to, 0] < np.inf:
             self.far = np.minimum(self.far, self.low.by_end[self.far_to] - self.ends[self.far_to])

@@ -1,4 +1,4 @@
-"""The saving curve of a kernel: what each us saved per call does to the step, with its exact knees, and slack per op."""
+"""The saving curve of a kernel: what each us saved per call does to the step, its exact knees, and slack per op."""
 
 from __future__ import annotations
 

@@ -19,7 +19,10 @@ TOUCH_NS = 200  # overlaps up to this on one stream are clock grain (27 ns on AM
 TOUCH_GRAIN_NS = 500
 LATENCY_SPREAD = 2.0  # launch latencies beyond this multiple of the median are waits, not latency
 UNKNOWN_LATENCY_NS = 10_000
-COLLECTIVE = r"(?i)nccl|rccl|msccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|cross_device_reduce|quick_?reduce|deep_ep"
+COLLECTIVE = (
+    r"(?i)nccl|rccl|msccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all"
+    r"|cross_device_reduce|quick_?reduce|deep_ep"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,9 @@ class Timeline:
     `lane`: dense stream number; `fifo`: what an eager op follows on its lane, -1 for the first and for graph nodes;
     `early`: starts before `fifo` ended (PDL); `effective_ns`: the part of the op that delays what follows;
     `replay`: dense graph-launch number, -1 for eager ops; `node`: identity of the op inside its replay;
-    `launch`: row in `host`, -1 unknown; `steps`: steps from the first to the last; `release_ns`: host-side readiness (graph nodes are streamed on ROCm), `latest_release_ns` at the very latest;
-    `waited_ns`: how long a collective waited for other ranks (its duration beyond the shortest of its name), -1 for other ops;
+    `launch`: row in `host`, -1 unknown; `steps`: steps from the first to the last;
+    `release_ns`: host-side readiness (graph nodes are streamed on ROCm), `latest_release_ns` at the very latest;
+    `waited_ns`: how long a collective waited for other ranks (beyond the shortest of its name), -1 for other ops;
     `pace`: waits, ahead, unclear or one: how the host follows the device;
     `waits_on`: for each op, ops it is known to wait for (cuda_sync records). `gap_max_ns`: largest back-to-back gap.
     """
@@ -95,7 +99,7 @@ class Timeline:
 
 
 def effective_ns(trace: Trace) -> Int64Array:
-    """The part of each op that delays what follows on its stream: without the time a PDL op runs ahead of its predecessor.
+    """The part of each op that delays what follows on its stream: without the time it runs ahead of its predecessor.
 
     Overlaps beyond what PDL does mean that the stream shown is not the one the op ran on; the op counts in full then.
     0 for ops without usable times.
@@ -113,7 +117,7 @@ def effective_ns(trace: Trace) -> Int64Array:
 def stretch(trace: Trace, steps: Steps, first: int, last: int, floor: Floor, closing: bool) -> Timeline:
     """The timeline of steps first … last (step indexes, both included), with what the trace tells of dependencies.
 
-    With `closing` the first op of step last + 1 ends the timeline (`next_start`): the step interval is what counts then.
+    With `closing` the first op of step last + 1 ends the timeline (`next_start`): then the step interval counts.
     """
     wanted = (steps.op_step >= first) & (steps.op_step <= last)
     rows = trace.gpu_ops.select(
@@ -143,10 +147,11 @@ def _arrays(trace: Trace, ops: pl.DataFrame, floor: Floor, count: int, following
     release = _release(start, launch, replay, host, latency)
     single = np.unique(lane).size == 1
     # With one stream, or with every cross-stream wait recorded, nothing else can hold an eager op back.
-    known = (replay < 0) & (single or trace.syncs.height > 0)
+    known = (replay < 0) & (single or _waits_recorded(trace))
     return Timeline(
         ops["op_id"].to_numpy(), ops["step"].to_numpy().astype(np.int64), start, end, end - before, lane, fifo, early,
-        replay, _nodes(ops, replay), launch, release, _latest_release(start, end, release, launch, replay, host), waits, known, host,
+        replay, _nodes(ops, replay), launch, release, _latest_release(start, end, release, launch, replay, host),
+        waits, known, host,
         latency, floor.gap_ns, floor.gap_max_ns, count, following, _waited(ops),
         _pace(ops, end, launch, host),
     )  # fmt: skip
@@ -190,6 +195,12 @@ def _waited(ops: pl.DataFrame) -> Int64Array:
     length = pl.col("end_ns") - pl.col("start_ns")
     waited = pl.when("collective").then(length - length.min().over("name")).otherwise(-1)
     return ops.select(waited.alias("waited"))["waited"].to_numpy()
+
+
+def _waits_recorded(trace: Trace) -> bool:
+    """Whether the trace says of every cross-stream wait which event it waits for."""
+    recorded = trace.syncs.filter((pl.col("kind") == "stream_wait") & pl.col("wait_correlation").is_not_null()).height
+    return trace.syncs.height > 0 and recorded >= trace.calls.filter(pl.col("kind") == "stream_wait").height
 
 
 def _dense(values: Int64Array) -> Int64Array:
@@ -295,7 +306,7 @@ def _release(
 def _latest_release(
     start: Int64Array, end: Int64Array, release: Int64Array, launch: Int64Array, replay: Int64Array, host: Host
 ) -> Int64Array:
-    """The latest possible readiness: in a streamed graph with branches the order of release is not the order of starts."""
+    """The latest possible readiness: in a streamed graph with branches nodes are not released in order of start."""
     latest = release.copy()
     for index in range(int(replay.max()) + 1 if host.streams_nodes and replay.size else 0):
         nodes = np.flatnonzero(replay == index)
@@ -315,7 +326,7 @@ def _nodes(ops: pl.DataFrame, replay: Int64Array) -> Int64Array:
 
 
 def _known_waits(trace: Trace, ops: pl.DataFrame, host: Host, launch: Int64Array) -> tuple[tuple[int, ...], ...]:
-    """Ops each op waits for through recorded events: the last op before the record holds the next op on the waiting stream."""
+    """Ops each op waits for through recorded events: the last before the record holds the next on the waiting stream."""
     out: list[tuple[int, ...]] = [() for _ in range(ops.height)]
     waits = trace.syncs.filter((pl.col("kind") == "stream_wait") & pl.col("wait_correlation").is_not_null())
     if waits.is_empty() or not host.visible:

@@ -80,11 +80,20 @@ def _lines(ranking: Ranking, whole_ns: float) -> tuple[Line, ...]:
         f"{show_number(us_from_ns(token.token_ns) / 1000, 3)} ms a token = {show_pct(100 * joint.expected / whole_ns)} "
         f"({show_pct(100 * joint.low / whole_ns)} to {show_pct(100 * joint.high / whole_ns)})"
     )
-    sums = f"added up they would be {show_pct(100 * total / whole_ns)}: savings do not add, {show_us(us_from_ns(lost))} us a step are counted twice"
+    sums = (
+        f"added up they would be {show_pct(100 * total / whole_ns)}: savings do not add, "
+        f"{show_us(us_from_ns(lost))} us a step are counted twice"
+    )
     if abs(lost) <= 1e-6 * max(abs(total), 1.0):
-        sums = f"added up they are {show_pct(100 * total / whole_ns)}, the same: here none takes from another; in general savings do not add"
+        sums = (
+            f"added up they are {show_pct(100 * total / whole_ns)}, the same: here none takes from another; "
+            "in general savings do not add"
+        )
     elif lost < 0:
-        sums = f"added up they would be {show_pct(100 * total / whole_ns)}: together they free a path that none frees alone"
+        sums = (
+            f"added up they would be {show_pct(100 * total / whole_ns)}: together they free a path that none "
+            "frees alone"
+        )
     left_out = sum(not row.chosen for row in ranking.rows)
     note = (
         f"{left_out} candidate(s) are left out of the joint figure: another of their group saves more"
