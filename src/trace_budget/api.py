@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from trace_budget import readers
@@ -16,6 +17,7 @@ from trace_budget.errors import InputError, NotInTraceError
 from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.compare import Asked, compare
 from trace_budget.projection.estimate import estimate
+from trace_budget.projection.mixture import mix
 from trace_budget.projection.pairing import paired
 from trace_budget.projection.project import Ask, Found, Projection
 from trace_budget.projection.project import project as project_candidate
@@ -29,6 +31,7 @@ from trace_budget.reports import check as check_room
 from trace_budget.reports import compare as compare_room
 from trace_budget.reports import curve as curve_room
 from trace_budget.reports import inverse, reference, structure
+from trace_budget.reports import mixture as mixture_room
 from trace_budget.reports import page as page_room
 from trace_budget.reports import project as project_room
 from trace_budget.reports import rank as rank_room
@@ -213,6 +216,20 @@ def candidate_report(
     found, rest = analyse(trace, scope), [analyse(other, scope) for other in others]
     projection = one_candidate(found, candidate, token or TokenInput(), policy or Policy(), rest)
     return project_room.project_report(found, projection)
+
+
+def mixture_report(
+    trace: Trace,
+    candidate: Candidate,
+    weights: Mapping[str, float],
+    scope: Scope = EVERYTHING,
+    token: TokenInput | None = None,
+    policy: Policy | None = None,
+) -> Report:
+    """What a candidate does to a workload of several phases; `weights` are shares of steps by phase."""
+    phases = [(phase, share, analyse(trace, replace(scope, phase=phase))) for phase, share in weights.items()]
+    mixture = mix(phases, candidate, token or TokenInput(), policy or Policy())
+    return mixture_room.mixture_report(phases[0][2], mixture)
 
 
 def rank_report(trace: Trace, asked: CandidateSet, scope: Scope = EVERYTHING, others: Sequence[Trace] = ()) -> Report:

@@ -31,6 +31,24 @@ Gate = Annotated[
 ]
 
 
+def _shares(text: str) -> dict[str, float]:
+    from trace_budget.projection.mixture import weights_of
+
+    return weights_of(text)
+
+
+Weights = Annotated[
+    dict[str, float] | None,
+    option(
+        "Scope",
+        "--weights",
+        parser=_shares,
+        metavar="PHASE=SHARE,…",
+        text="Weight several phases by their share of steps, as decode=0.9,mixed=0.1.",
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class KernelOrSequence(Selecting):
     """Which calls are replaced: those of a kernel, or consecutive kernels by one launch."""
@@ -95,6 +113,7 @@ def project(
     fail_unless: Gate = None,
     plot: Plot = None,
     with_rank: OtherRanks = None,
+    weights: Weights = None,
 ) -> None:
     """What one replacement does end to end, with a range and a verdict.
 
@@ -114,7 +133,10 @@ def project(
         raise UsageError("--plot draws the curve of one rank", expected="--plot or --with-rank, not both")
     opened = reading.open(trace, output)
     others = [reading.open(path, output) for path in with_rank or ()]
-    report = api.candidate_report(opened, candidate, scope, token, policy, others)
+    if weights is not None:
+        report = api.mixture_report(opened, candidate, weights, scope, token, policy)
+    else:
+        report = api.candidate_report(opened, candidate, scope, token, policy, others)
     emit(report, output)
     if plot is not None:
         write_plot(api.sensitivity(opened, candidate, scope, token, policy), plot, output)

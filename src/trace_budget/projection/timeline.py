@@ -326,7 +326,7 @@ def _nodes(ops: pl.DataFrame, replay: Int64Array) -> Int64Array:
 
 
 def _known_waits(trace: Trace, ops: pl.DataFrame, host: Host, launch: Int64Array) -> tuple[tuple[int, ...], ...]:
-    """Ops each op waits for through recorded events: the last before the record holds the next on the waiting stream."""
+    """Ops each op waits for through recorded events: the last before the record holds the next behind the wait."""
     out: list[tuple[int, ...]] = [() for _ in range(ops.height)]
     waits = trace.syncs.filter((pl.col("kind") == "stream_wait") & pl.col("wait_correlation").is_not_null())
     if waits.is_empty() or not host.visible:

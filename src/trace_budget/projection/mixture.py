@@ -1,0 +1,88 @@
+"""Steps of several phases in one workload: savings and step times weighted together before they are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from trace_budget.errors import NotInTraceError, UsageError
+from trace_budget.projection.bounds import Bounds
+from trace_budget.projection.candidates import Candidate
+from trace_budget.projection.project import Projection, project_candidate
+from trace_budget.projection.target import Found
+from trace_budget.projection.token import token_of
+from trace_budget.projection.verdict import Percent, Verdict, judge
+from trace_budget.schema.findings import PHASES
+from trace_budget.schema.options import Policy, TokenInput
+
+FIGURES = ("naive", "low", "expected", "high")
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One phase: its share of the steps, its step time and what the candidate saves there, in ns per step."""
+
+    phase: str
+    weight: float
+    step_ns: float
+    projection: Projection | None
+
+    def saved(self, figure: str) -> float:
+        """naive, low, expected or high saving per step; 0 where the phase does not run the kernel."""
+        limits: Bounds | None = self.projection.limits if self.projection else None
+        return float(getattr(limits, figure)) if limits else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """All phases with the mean step of the workload, what it saves in % and the verdict on that."""
+
+    shares: tuple[Share, ...]
+    step_ns: float
+    pct: Percent
+    verdict: Verdict
+    main: Projection
+
+
+def weights_of(text: str) -> dict[str, float]:
+    """Shares of steps by phase from `decode=0.9,mixed=0.1`, scaled to 1. UsageError for anything else."""
+    shares: dict[str, float] = {}
+    for part in text.split(","):
+        phase, _, share = part.partition("=")
+        try:
+            value = float(share)
+        except ValueError:
+            value = -1.0
+        if phase.strip() not in PHASES or not 0 < value < float("inf"):
+            raise UsageError(
+                "not a share of steps by phase", where="--weights", expected="decode=0.9,mixed=0.1", found=part
+            )
+        shares[phase.strip()] = value
+    total = sum(shares.values())
+    return {phase: value / total for phase, value in shares.items()}
+
+
+def mix(phases: Sequence[tuple[str, float, Found]], candidate: Candidate, asked: TokenInput, policy: Policy) -> Mixture:
+    """Project a candidate on each phase and weight: sum of weight x saving over sum of weight x step time.
+
+    Raises NotInTraceError when no phase runs the kernel.
+    """
+    shares, missing = [], None
+    for phase, weight, found in phases:
+        try:
+            projection = project_candidate(found, candidate, asked, policy)
+        except NotInTraceError as error:
+            missing = error
+            projection = None
+        shares.append(Share(phase, weight, token_of(found.steps, replace(asked, token_ms=None)).step_ns, projection))
+    hits = [share.projection for share in shares if share.projection is not None]
+    if not hits:
+        raise missing or NotInTraceError("no phase to weight", where="--weights")
+    step_ns = sum(share.weight * share.step_ns for share in shares)
+    values = {figure: 100 * sum(s.weight * s.saved(figure) for s in shares) / step_ns for figure in FIGURES}
+    ceiling = sum(s.weight * s.projection.pct.ceiling * s.step_ns for s in shares if s.projection) / step_ns
+    pct = Percent(values["naive"], values["low"], values["expected"], values["high"], ceiling)
+    main = max(hits, key=lambda projection: projection.limits.naive)
+    contended = any(projection.limits.contended for projection in hits)
+    verdict = judge(pct, main.evidence, policy, main.saving.invalid, contended, main.saving.bound_only)
+    return Mixture(tuple(shares), step_ns, pct, verdict, main)
