@@ -9,14 +9,18 @@ import polars as pl
 
 from trace_budget.analysis.steps.annotated import Found, by_annotations, by_gpu_annotations, by_marker_time
 from trace_budget.analysis.steps.classes import classify
-from trace_budget.analysis.steps.grammar import user_grammar
+from trace_budget.analysis.steps.grammar import GRAMMARS, user_grammar
+from trace_budget.analysis.steps.graph_launches import by_graph_launches
 from trace_budget.analysis.steps.select import choose
-from trace_budget.analysis.steps.unannotated import by_delimiter, by_graph_launches, by_idle_gaps, whole_trace
+from trace_budget.analysis.steps.unannotated import by_delimiter, by_idle_gaps, whole_trace
 from trace_budget.errors import NotInTraceError
-from trace_budget.intervals import union_length_by_group
+from trace_budget.intervals import covered_length, union_length_by_group
 from trace_budget.schema.findings import Steps
 from trace_budget.schema.options import Scope
 from trace_budget.schema.trace import Caveat, Trace
+
+OUTSIDE_PCT = 5.0  # share of ops in no step that is worth a warning
+ASIDE_PCT = 1.0  # the same for ops that belong to a step by time, but to another thread
 
 
 def find_steps(trace: Trace, scope: Scope | None = None) -> Steps:
@@ -27,27 +31,48 @@ def find_steps(trace: Trace, scope: Scope | None = None) -> Steps:
     """
     scope = scope or Scope()
     device, caveats = _device(trace, scope.device)
-    in_scope = _in_scope(trace, device)
-    found = _without_empty(_first_method(trace, in_scope, scope))
+    in_scope, process_caveats = _in_scope(trace, device)
+    if not in_scope.any():
+        raise NotInTraceError("no device work in this trace", where=trace.path, expected="kernels, copies or memsets")
+    found, pattern_caveats = _first_method(trace, in_scope, scope)
+    found = _without_empty(found)
     frame = classify(trace, _table(trace, found), found.op_step)
     frame, phase, more = choose(trace, frame, scope)
-    caveats = (*caveats, *more, *_outside(trace, in_scope, found))
+    caveats = (*caveats, *process_caveats, *pattern_caveats, *found.caveats, *more, *_outside(trace, in_scope, found))
     return Steps(frame, found.op_step, device, phase, found.method, found.confidence, caveats)
 
 
 def _outside(trace: Trace, in_scope: np.ndarray, found: Found) -> tuple[Caveat, ...]:
     """Ops of the device that belong to no step: orphans of an earlier one, or work launched by other threads."""
     outside = in_scope & (found.op_step < 0)
-    count = int(outside.sum())
+    count, total = int(outside.sum()), max(int(in_scope.sum()), 1)
     if not count:
         return ()
-    orphans = int((outside & trace.gpu_ops["launch_id"].is_null().to_numpy()).sum())
-    where = (
-        f"{orphans} of them launched before the recording began" if orphans else "launched outside the step annotations"
+    orphans = int((outside & trace.gpu_ops["launch_id"].is_null().to_numpy()).sum()) if trace.calls.height else 0
+    aside = _launched_aside(trace, outside, found)
+    parts = (
+        f"{orphans} launched before the recording began or by calls it lacks" if orphans else "",
+        f"{aside} launched by other threads while a step ran (a backward pass does that)" if aside else "",
+        f"{count - orphans - aside} between the steps" if count > orphans + aside else "",
     )
-    share = 100.0 * count / max(int(in_scope.sum()), 1)
-    text = f"{count} GPU ops ({share:.1f} %) belong to no step, {where}; they are in no figure per step"
-    return (Caveat("ops_outside_steps", text, count, "warning" if share > 5 else "note"),)
+    share = 100.0 * count / total
+    text = (
+        f"{count} GPU ops ({share:.1f} %) belong to no step: {', '.join(p for p in parts if p)};"
+        " they are in no figure per step"
+    )
+    severe = share > OUTSIDE_PCT or 100.0 * aside / total > ASIDE_PCT
+    return (Caveat("ops_outside_steps", text, count, "warning" if severe else "note"),)
+
+
+def _launched_aside(trace: Trace, outside: np.ndarray, found: Found) -> int:
+    """How many of these ops were launched while a step's annotation was open, so by another thread."""
+    hosts = [host for host in found.host_ns if host]
+    launch = trace.gpu_ops["launch_id"].fill_null(-1).to_numpy()
+    stray = trace.calls["start_ns"].to_numpy()[launch[outside & (launch >= 0)]]
+    if found.method != "annotations" or not hosts or not stray.size:
+        return 0
+    begin, end = np.array(hosts, dtype=np.int64).T
+    return int(np.count_nonzero(covered_length(stray, stray + 1, begin, end)))
 
 
 def _device(trace: Trace, wanted: int | None) -> tuple[int | None, tuple[Caveat, ...]]:
@@ -78,24 +103,43 @@ def _device(trace: Trace, wanted: int | None) -> tuple[int | None, tuple[Caveat,
     return devices[0], (Caveat("several_devices", text, len(devices)),)
 
 
-def _in_scope(trace: Trace, device: int | None) -> np.ndarray:
-    if device is None:
-        return trace.gpu_ops["device"].is_null().to_numpy()
-    return (trace.gpu_ops["device"] == device).fill_null(value=False).to_numpy()
+def _in_scope(trace: Trace, device: int | None) -> tuple[np.ndarray, tuple[Caveat, ...]]:
+    """Which ops count: those of the device and, where several processes use it, of the busiest one."""
+    ops = trace.gpu_ops
+    mine = ops["device"].eq_missing(pl.Series([device], dtype=pl.Int32))
+    work = (
+        ops.filter(mine & ops["pid"].is_not_null())
+        .group_by("pid")
+        .agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("ns"))
+        .sort("ns", "pid", descending=[True, False])
+    )
+    if work.height < 2:
+        return mine.to_numpy(), ()
+    pid = work["pid"][0]
+    text = f"{work.height} processes work on device {device}; figures are of the busiest one, process {pid}"
+    chosen = (mine & (ops["pid"] == pid)).fill_null(value=False).to_numpy()
+    return chosen, (Caveat("several_processes_on_device", text, work.height, "warning"),)
 
 
-def _first_method(trace: Trace, in_scope: np.ndarray, scope: Scope) -> Found:
-    """The most trustworthy method that finds steps."""
-    extra = (user_grammar(scope.step_pattern),) if scope.step_pattern else ()
-    for annotated in (by_annotations, by_gpu_annotations, by_marker_time):
-        found = annotated(trace, in_scope, extra)
-        if found:
-            return found
-    for unannotated in (by_graph_launches, by_delimiter, by_idle_gaps):
-        found = unannotated(trace, in_scope)
-        if found:
-            return found
-    return whole_trace(trace, in_scope)
+def _first_method(trace: Trace, in_scope: np.ndarray, scope: Scope) -> tuple[Found, tuple[Caveat, ...]]:
+    """The most trustworthy method that finds steps; the user's pattern goes before all others."""
+    caveats: tuple[Caveat, ...] = ()
+    if scope.step_pattern:
+        own = (user_grammar(scope.step_pattern),)
+        for annotated in (by_annotations, by_gpu_annotations, by_marker_time):
+            if found := annotated(trace, in_scope, own):
+                return found, ()
+        text = f"no range whose text matches the step pattern {scope.step_pattern!r} holds device work: it was not used"
+        caveats = (Caveat("step_pattern_unused", text, 1, "warning"),)
+    for annotated in (by_annotations, by_gpu_annotations):
+        if found := annotated(trace, in_scope, GRAMMARS):
+            return found, caveats
+    if found := by_graph_launches(trace, in_scope) or by_marker_time(trace, in_scope, GRAMMARS):
+        return found, caveats
+    for unannotated in (by_delimiter, by_idle_gaps):
+        if found := unannotated(trace, in_scope):
+            return found, caveats
+    return whole_trace(in_scope), caveats
 
 
 def _without_empty(found: Found) -> Found:
@@ -108,13 +152,13 @@ def _without_empty(found: Found) -> Found:
         found,
         names=tuple(found.names[i] for i in kept),
         parsed=tuple(found.parsed[i] for i in kept),
-        cpu_ns=tuple(found.cpu_ns[i] for i in kept),
+        host_ns=tuple(found.host_ns[i] for i in kept),
         op_step=op_step,
     )
 
 
 def _table(trace: Trace, found: Found) -> pl.DataFrame:
-    """One row per step with its GPU window, busy time, interval and counts."""
+    """One row per step with its GPU window, busy time, interval and counts; null where no op has usable times."""
     count = len(found.names)
     ops = trace.gpu_ops.select("kind", "start_ns", "end_ns").with_columns(pl.Series("step_index", found.op_step))
     owned = ops.filter(pl.col("step_index") >= 0)
@@ -128,18 +172,28 @@ def _table(trace: Trace, found: Found) -> pl.DataFrame:
     busy = union_length_by_group(
         timed["step_index"].to_numpy().astype(np.int64), timed["start_ns"].to_numpy(), timed["end_ns"].to_numpy(), count
     )
-    facts = pl.DataFrame(
+    interval = pl.col("start_ns").shift(-1) - pl.col("start_ns")
+    return (
+        _facts(found)
+        .with_columns(pl.Series("busy_ns", busy, dtype=pl.Int64))
+        .join(sums, on="step_index", how="left", maintain_order="left")
+        .with_columns(
+            (pl.col("end_ns") - pl.col("start_ns")).alias("window_ns"),
+            pl.when(interval > 0).then(interval).alias("interval_ns"),
+        )
+        .with_columns(pl.when(pl.col("window_ns").is_not_null()).then("busy_ns").alias("busy_ns"))
+    )
+
+
+def _facts(found: Found) -> pl.DataFrame:
+    """What the method says of each step."""
+    return pl.DataFrame(
         {
-            "step_index": pl.Series(np.arange(count, dtype=np.int32)),
+            "step_index": pl.Series(np.arange(len(found.names), dtype=np.int32)),
             "name": pl.Series(found.names, dtype=pl.String),
             "phase": pl.Series([p.phase for p in found.parsed], dtype=pl.String),
             "engine": pl.Series([p.engine for p in found.parsed], dtype=pl.String),
             "batch_size": pl.Series([p.batch_size for p in found.parsed], dtype=pl.Int64),
-            "cpu_ns": pl.Series(found.cpu_ns, dtype=pl.Int64),
-            "busy_ns": pl.Series(busy, dtype=pl.Int64),
+            "cpu_ns": pl.Series([host[1] - host[0] if host else None for host in found.host_ns], dtype=pl.Int64),
         }
-    )
-    return facts.join(sums, on="step_index", how="left", maintain_order="left").with_columns(
-        (pl.col("end_ns") - pl.col("start_ns")).alias("window_ns"),
-        (pl.col("start_ns").shift(-1) - pl.col("start_ns")).alias("interval_ns"),
     )

@@ -7,19 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from trace_budget.errors import UsageError
+from trace_budget.schema.findings import PHASES
 
 Groups = dict[str, str | None]
+WINDOW, WORD, ENGINE, USER = range(4)  # how much a text says: a profiler's window, a mere word, an engine's step
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """One way to annotate a step. `phase` maps the named groups to a phase; `generic` grammars say nothing of it."""
+    """One way to annotate a step. `phase` maps the named groups to a phase; `rank` says how specific the text is."""
 
     engine: str
     pattern: re.Pattern[str]
     phase: Callable[[Groups], str]
     example: str
-    generic: bool = False
+    rank: int = ENGINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Parsed:
     engine: str
     phase: str
     batch_size: int | None
-    generic: bool
+    rank: int = ENGINE
 
 
 _SGLANG_PHASES = {
@@ -59,6 +61,12 @@ def _by_word(groups: Groups) -> str:
     return (groups["word"] or "other").lower()
 
 
+def _by_name(groups: Groups) -> str:
+    """A phase in any engine's words; a word that is none is `other`."""
+    word = groups.get("phase") or ""
+    return word.lower() if word.lower() in PHASES else _SGLANG_PHASES.get(word.upper(), "other")
+
+
 def _other(_groups: Groups) -> str:
     return "other"
 
@@ -66,20 +74,22 @@ def _other(_groups: Groups) -> str:
 GRAMMARS: tuple[Grammar, ...] = (
     Grammar(
         "vllm",
-        re.compile(r"^execute_(?:\d+_)?context_(?P<context>\d+)\([^)]*\)_generation_(?P<generation>\d+)\([^)]*\)"),
+        re.compile(
+            r"^execute_(?:\d+_)?context_(?P<context>\d{1,9})\([^)]*\)_generation_(?P<generation>\d{1,9})\([^)]*\)"
+        ),
         _by_requests,
         "execute_context_0(0)_generation_32(32)",
     ),
     # New requests are being prefilled; cached ones may still be in a chunked prefill, so "mixed" is all it proves.
     Grammar(
         "vllm",
-        re.compile(r"^execute_new_(?P<context>\d+)_cached_(?P<generation>\d+)"),
+        re.compile(r"^execute_new_(?P<context>\d{1,9})_cached_(?P<generation>\d{1,9})"),
         _by_requests,
         "execute_new_0_cached_32",
     ),
     Grammar(
         "sglang",
-        re.compile(r"^step\[(?P<mode>[A-Za-z_]+)\s+bs=(?P<batch>\d+)[^\]]*\]"),
+        re.compile(r"^step\[(?P<mode>[A-Za-z_]+)\s+bs=(?P<batch>\d{1,9})[^\]]*\]"),
         _sglang,
         "step[DECODE bs=32]",
     ),
@@ -88,20 +98,21 @@ GRAMMARS: tuple[Grammar, ...] = (
         re.compile(r"^(?P<word>decode|prefill)(?:\[|_step|\b)", re.IGNORECASE),
         _by_word,
         "decode[17]",
+        WORD,
     ),
-    Grammar("torch", re.compile(r"^ProfilerStep#\d+"), _other, "ProfilerStep#6", generic=True),
+    Grammar("torch", re.compile(r"^ProfilerStep#\d+"), _other, "ProfilerStep#6", WINDOW),
 )
 
 
 def user_grammar(pattern: str) -> Grammar:
-    """A grammar from a user's regex; a named group `phase` sets the phase. UsageError when it does not compile."""
+    """A grammar from a user's regex, with optional groups `phase` and `batch`; UsageError when it does not compile."""
     try:
         compiled = re.compile(pattern)
     except re.error as error:
         raise UsageError(
             "the step pattern is not a regular expression", where="--step-pattern", found=f"{pattern!r}: {error}"
         ) from error
-    return Grammar("user", compiled, lambda groups: (groups.get("phase") or "other").lower(), pattern)
+    return Grammar("user", compiled, _by_name, pattern, USER)
 
 
 def parse(name: str, grammars: tuple[Grammar, ...] = GRAMMARS) -> Parsed | None:
@@ -110,10 +121,14 @@ def parse(name: str, grammars: tuple[Grammar, ...] = GRAMMARS) -> Parsed | None:
         match = grammar.pattern.search(name)
         if match:
             groups: Groups = match.groupdict()
-            return Parsed(grammar.engine, grammar.phase(groups), _batch_size(groups), grammar.generic)
+            return Parsed(grammar.engine, grammar.phase(groups), _batch_size(groups), grammar.rank)
     return None
 
 
 def _batch_size(groups: Groups) -> int | None:
-    known = [int(groups[key] or 0) for key in ("batch", "context", "generation") if groups.get(key)]
+    known = [int(text) for key in ("batch", "context", "generation") if _is_count(text := groups.get(key) or "")]
     return sum(known) if known else None
+
+
+def _is_count(text: str) -> bool:
+    return text.isdecimal() and len(text) <= 9

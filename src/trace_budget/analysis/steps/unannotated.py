@@ -1,61 +1,31 @@
-"""Steps without annotations: graph launches, a once-per-step kernel, idle gaps, in this order of trust."""
+"""Steps from the kernels alone: a once-per-step kernel, else idle gaps, else the whole trace."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
+from trace_budget.analysis.layers.tandem import best_run
 from trace_budget.analysis.steps.annotated import Found
-from trace_budget.analysis.steps.grammar import Parsed
-from trace_budget.schema.findings import Int32Array, Int64Array
-from trace_budget.schema.trace import Trace
+from trace_budget.analysis.steps.unnamed import unnamed_steps
+from trace_budget.schema.findings import Int64Array
+from trace_budget.schema.trace import Caveat, Trace
 
-UNKNOWN = Parsed("none", "other", None, generic=True)
 MIN_STEPS = 2
 REGULAR = 0.8  # share of equal distances that makes a kernel a delimiter
 BURST_GAP = 10.0  # an idle gap this many times the usual one ends a burst
 BURST_GAP_MIN_NS = 20_000
-PIECEWISE_SHARE = 0.9  # share of graph launches that must repeat for a launch pattern
-
-
-def by_graph_launches(trace: Trace, in_scope: np.ndarray) -> Found | None:
-    """One step per period of the graph-launch sequence; the host time of its first launch is the boundary.
-
-    Launches that replay the same number of kernels are one graph; a piecewise step is a repeated pattern of graphs.
-    """
-    launch = trace.gpu_ops["launch_id"].fill_null(-1).to_numpy()
-    owned = in_scope & (launch >= 0)
-    replayed = np.bincount(launch[owned], minlength=trace.calls.height)
-    is_graph = (trace.calls["kind"] == "graph_launch").to_numpy()
-    graphs = np.flatnonzero(is_graph & (replayed > 0))
-    if graphs.size < MIN_STEPS:
-        return None
-    period = _period_of(replayed[graphs])
-    if period is None:
-        return None
-    threads = trace.calls["tid"].fill_null(-1).to_numpy()[graphs]
-    first = graphs[::period]
-    starts = trace.calls["start_ns"].to_numpy()
-    step_of_call = np.searchsorted(starts[first], starts, side="right") - 1
-    op_step = np.full(launch.size, -1, dtype=np.int32)
-    op_step[owned] = step_of_call[launch[owned]]
-    confidence = "high" if np.unique(threads).size == 1 else "medium"
-    return _found(
-        first.size, op_step, f"graph launches ({period} a step)" if period > 1 else "graph launches", confidence
-    )
-
-
-def _period_of(values: Int64Array) -> int | None:
-    """The smallest shift at which nearly all values repeat: 1 when all are equal; None without a repetition."""
-    if np.all(values == values[0]):
-        return 1
-    for shift in range(2, values.size // MIN_STEPS + 1):
-        if np.mean(values[shift:] == values[:-shift]) >= PIECEWISE_SHARE:
-            return shift
-    # Graphs of several batch sizes in any order: each launch that replays a whole model is a step of its own.
-    return 1 if values.min() >= 0.5 * values.max() else None
+EXACT = 0.9  # share of equal distances, to the kernel, that no layer inside a step reaches
+MULTIPLES = (2, 3, 4)  # a kernel that runs every second, third or fourth step is no delimiter
+SAME_DISTANCE = 0.02
+MAYBE_LAYERS = Caveat(
+    "steps_maybe_layers",
+    "the repetition taken for steps holds no layers: it may be the layers of one step; annotations would tell",
+    1,
+    "warning",
+)
 
 
 def by_delimiter(trace: Trace, in_scope: np.ndarray) -> Found | None:
@@ -63,7 +33,7 @@ def by_delimiter(trace: Trace, in_scope: np.ndarray) -> Found | None:
     order = _timed(trace, in_scope)
     if order.size < 2 * MIN_STEPS:
         return None
-    codes = trace.gpu_ops["name"].to_physical().to_numpy()[order]
+    codes = trace.gpu_ops["name"].to_physical().to_numpy()[order].astype(np.int64)
     distance = _outer_distance(codes)
     if distance is None:
         return None
@@ -75,7 +45,10 @@ def by_delimiter(trace: Trace, in_scope: np.ndarray) -> Found | None:
     op_step = np.full(trace.gpu_ops.height, -1, dtype=np.int32)
     op_step[order] = step
     text = str(trace.gpu_ops["name"][int(order[marks[0]])])
-    return _found(first.size, op_step, f"once-per-step kernel {text}", "medium")
+    found = unnamed_steps(first.size, op_step, f"once-per-step kernel {text}", "medium")
+    if best_run(codes[first[0] : first[0] + period]) is not None:
+        return found
+    return replace(found, confidence="low", caveats=(MAYBE_LAYERS,))
 
 
 def _outer_distance(codes: Int64Array) -> tuple[int, int] | None:
@@ -83,23 +56,38 @@ def _outer_distance(codes: Int64Array) -> tuple[int, int] | None:
     order = np.argsort(codes, kind="stable")
     same = codes[order][1:] == codes[order][:-1]
     frame = pl.DataFrame({"name": codes[order][1:][same], "distance": np.diff(order)[same]})
-    usual = frame.group_by("name").agg(
+    usual = pl.col("distance").mode().max()
+    gap = (pl.col("distance") - usual).abs()
+    names = frame.group_by("name").agg(
         pl.len().alias("gaps"),
-        pl.col("distance").mode().max().alias("usual"),
-        ((pl.col("distance") - pl.col("distance").mode().max()).abs() <= 0.02 * pl.col("distance").mode().max())
-        .mean()
-        .alias("regular"),
+        usual.alias("usual"),
+        (gap <= SAME_DISTANCE * usual).mean().alias("regular"),
+        (gap == 0).mean().alias("exact"),
     )
-    fit = usual.filter(
+    fit = names.filter(
         (pl.col("regular") >= REGULAR)
         & (pl.col("gaps") >= MIN_STEPS)
         & (pl.col("usual") > 1)
         & (pl.col("usual") * pl.col("gaps") >= 0.5 * codes.size)
-    )
-    if fit.is_empty():
-        return None
-    best = fit.sort("usual", "name", descending=[True, False]).row(0, named=True)
-    return int(best["name"]), int(best["usual"])
+    ).sort("usual", "name", descending=[True, False])
+    return None if fit.is_empty() else _once_a_step(fit)
+
+
+def _once_a_step(fit: pl.DataFrame) -> tuple[int, int]:
+    """The largest distance, unless more names run two to four times within it, always equally far apart."""
+    usual = fit["usual"].to_numpy()
+    exact = fit["exact"].to_numpy() >= EXACT
+    best, votes = 0, int(np.count_nonzero(_near(usual, usual[0])))
+    for times in MULTIPLES:
+        inside = np.flatnonzero(_near(usual, usual[0] / times) & exact)
+        if inside.size > votes:
+            best, votes = int(inside[0]), int(inside.size)
+    return int(fit["name"][best]), int(usual[best])
+
+
+def _near(values: Int64Array, value: float) -> np.ndarray:
+    near: np.ndarray = np.abs(values - value) <= SAME_DISTANCE * value
+    return near
 
 
 def _best_rotation(trace: Trace, order: Int64Array, marks: Int64Array, period: int) -> Int64Array:
@@ -137,12 +125,14 @@ def by_idle_gaps(trace: Trace, in_scope: np.ndarray) -> Found | None:
         return None
     op_step = np.full(trace.gpu_ops.height, -1, dtype=np.int32)
     op_step[order] = burst
-    return _found(int(cut.sum()) + 1, op_step, "idle gaps", "low")
+    return unnamed_steps(int(cut.sum()) + 1, op_step, "idle gaps", "low")
 
 
-def whole_trace(trace: Trace, in_scope: np.ndarray) -> Found:
+def whole_trace(in_scope: np.ndarray) -> Found:
     """No step structure found: the whole trace as one window, with low confidence."""
-    return _found(1, np.where(in_scope, 0, -1).astype(np.int32), "whole trace", "low")
+    text = "no step structure was found: figures per step are figures of the whole trace"
+    found = unnamed_steps(1, np.where(in_scope, 0, -1).astype(np.int32), "whole trace", "low")
+    return replace(found, caveats=(Caveat("steps_unknown", text, 1, "error"),))
 
 
 def _timed(trace: Trace, in_scope: np.ndarray) -> Int64Array:
@@ -150,8 +140,3 @@ def _timed(trace: Trace, in_scope: np.ndarray) -> Int64Array:
     ops = trace.gpu_ops
     usable = in_scope & ops["end_ns"].is_not_null().to_numpy() & (ops["kind"] == "kernel").to_numpy()
     return np.flatnonzero(usable)
-
-
-def _found(count: int, op_step: Int32Array, method: str, confidence: str) -> Found:
-    names: Iterable[str] = (f"step {index}" for index in range(count))
-    return Found(tuple(names), (UNKNOWN,) * count, (None,) * count, op_step, method, confidence)

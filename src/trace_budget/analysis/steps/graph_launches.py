@@ -1,0 +1,105 @@
+"""Steps from graph launches: one a step for a whole model, a repeated pattern of them for a model in pieces."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from trace_budget.analysis.layers.tandem import best_run
+from trace_budget.analysis.steps.annotated import Found
+from trace_budget.analysis.steps.unnamed import unnamed_steps
+from trace_budget.intervals import covered_length, gaps
+from trace_budget.schema.findings import Int64Array
+from trace_budget.schema.trace import Trace
+
+MIN_STEPS = 2
+REPEATS = 0.9  # share of the launches of one size that must come again one pattern later
+STRAY = 0.1  # share of launches whose size is too rare to belong to a pattern: kernels lost in recording
+WHOLE_MODEL = 0.5  # a graph that repeats layers over this share of its kernels is a whole model, not a piece
+CANDIDATES = 64  # patterns tried
+
+
+def by_graph_launches(trace: Trace, in_scope: np.ndarray) -> Found | None:
+    """One step per period of the graph-launch sequence; the host time of its first launch is the boundary.
+
+    A launch whose kernels repeat layers is a whole model: a step of its own, whatever the others replay. Pieces of a
+    model make a step together: the shortest pattern of replayed kernel counts that repeats, cut where the device idles.
+    """
+    launch = trace.gpu_ops["launch_id"].fill_null(-1).to_numpy()
+    owned = in_scope & (launch >= 0)
+    replayed = np.bincount(launch[owned], minlength=trace.calls.height)
+    graphs = np.flatnonzero((trace.calls["kind"] == "graph_launch").to_numpy() & (replayed > 0))
+    if graphs.size < MIN_STEPS:
+        return None
+    whole = _whole_models(trace, launch, graphs, replayed)
+    period = 1 if whole else _period_of(replayed[graphs])
+    if period is None:
+        return None
+    heads = graphs[_rotation(trace, owned, graphs, period) :: period]
+    if heads.size < MIN_STEPS:
+        return None
+    starts = trace.calls["start_ns"].to_numpy()
+    step_of_call = np.searchsorted(starts[heads], starts, side="right") - 1
+    op_step = np.full(launch.size, -1, dtype=np.int32)
+    op_step[owned] = step_of_call[launch[owned]]
+    threads = trace.calls["tid"].fill_null(-1).to_numpy()[graphs]
+    sure = np.unique(threads).size == 1 and (whole or period > 1)
+    method = f"graph launches ({period} a step)" if period > 1 else "graph launches"
+    return unnamed_steps(heads.size, op_step, method, "high" if sure else "medium")
+
+
+def _whole_models(trace: Trace, launch: Int64Array, graphs: Int64Array, replayed: Int64Array) -> bool:
+    """Whether graphs of every size replayed hold most of a model: their kernels repeat layers."""
+    sizes, example = np.unique(replayed[graphs], return_index=True)
+    codes = trace.gpu_ops["name"].to_physical().to_numpy()
+    usual = sizes[np.bincount(np.searchsorted(sizes, replayed[graphs])) >= STRAY * graphs.size]
+    for size in usual:
+        replay = codes[launch == graphs[example[np.searchsorted(sizes, size)]]].astype(np.int64)
+        run = best_run(replay)
+        if run is None or run.stop - run.first < WHOLE_MODEL * replay.size:
+            return False
+    return True
+
+
+def _period_of(values: Int64Array) -> int | None:
+    """The smallest shift at which the values repeat: 1 when all are equal; None without a repetition.
+
+    Each value must repeat for itself: among many equal pieces, the few others tell where a step begins.
+    """
+    distinct, code, votes = np.unique(values, return_inverse=True, return_counts=True)
+    if distinct.size == 1:
+        return 1
+    for shift in _shifts(code):
+        again = np.bincount(code[:-shift], weights=code[:-shift] == code[shift:], minlength=distinct.size)
+        possible = np.bincount(code[:-shift], minlength=distinct.size)
+        regular = votes >= values.size // shift
+        if votes[~regular].sum() <= STRAY * values.size and np.all(again[regular] >= REPEATS * possible[regular]):
+            return shift
+    return None
+
+
+def _shifts(code: Int64Array) -> list[int]:
+    """Candidate patterns: usual distances from a value to its next, second or third next occurrence."""
+    order = np.argsort(code, kind="stable")
+    found: list[Int64Array] = []
+    for ahead in range(1, 4):
+        same = code[order][ahead:] == code[order][:-ahead]
+        found.append((order[ahead:] - order[:-ahead])[same])
+    distances, votes = np.unique(np.concatenate(found), return_counts=True)
+    usual = distances[np.argsort(-(votes * distances), kind="stable")][:CANDIDATES]
+    return sorted(int(d) for d in usual if 2 <= d <= code.size // MIN_STEPS)
+
+
+def _rotation(trace: Trace, owned: np.ndarray, graphs: Int64Array, period: int) -> int:
+    """Which launch of the pattern opens a step: the one before which the device usually idles longest."""
+    if period == 1:
+        return 0
+    ops = trace.gpu_ops.filter(pl.Series(owned)).drop_nulls(["start_ns", "end_ns"])
+    spans = pl.DataFrame({"launch_id": graphs}).join(
+        ops.group_by("launch_id").agg(pl.col("start_ns").min(), pl.col("end_ns").max()), on="launch_id", how="left"
+    )
+    until = spans["start_ns"].shift(-1).fill_null(0).to_numpy()
+    since = spans["end_ns"].fill_null(np.iinfo(np.int64).max).to_numpy()
+    idle = covered_length(np.minimum(since, until), until, *gaps(ops["start_ns"].to_numpy(), ops["end_ns"].to_numpy()))
+    before = [float(np.median(idle[:-1][(offset - 1) % period :: period])) for offset in range(period)]
+    return int(np.argmax(before))
