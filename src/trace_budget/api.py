@@ -15,7 +15,7 @@ from trace_budget.analysis.steps import find_steps
 from trace_budget.contracts import ReadOptions
 from trace_budget.errors import InputError, NotInTraceError
 from trace_budget.projection.candidates import Candidate, CandidateSet
-from trace_budget.projection.compare import Asked, compare
+from trace_budget.projection.compare import Asked, compare_all
 from trace_budget.projection.estimate import estimate
 from trace_budget.projection.mixture import mix
 from trace_budget.projection.pairing import paired
@@ -257,7 +257,7 @@ def compare_report(
     """Predicted against realised: two runs set side by side."""
     for trace in (before, after):
         _with_timeline(trace)
-    found = [compare(pair, asked or Asked()) for pair in paired(before, after, scope, basis)]
+    found = compare_all(paired(before, after, scope, basis), asked or Asked())
     return compare_room.compare_report(before, after, found)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from gpu_simulator import Kernel, Program, random_program, simulate, step_savings_ns, to_trace
 from gpu_simulator.edited import Change, edited, heaviest
+from trace_budget.projection.candidates import Candidate, Sequence
 from trace_budget.projection.compare import Asked, Comparison, compare
 from trace_budget.projection.pairing import paired
 from trace_budget.schema.options import Change as Stated
@@ -25,12 +26,16 @@ def shorter(kernel: Kernel, name: str, part: float, new_name: str = "") -> Kerne
     return replace(kernel, work_ns=round(kernel.work_ns * (1 - part)), name=new_name or name)
 
 
+def asked_of(name: str, change: Stated | None = None) -> Asked:
+    return Asked((Candidate("", change or Stated(), Selection(name)),), stated=change is not None)
+
+
 def compared(program: Program, change: Change, asked: Asked | None = None) -> tuple[Comparison, float]:
     """The comparison of a program with its changed self, and the true saving per step in ns."""
     before, after = simulate(program), simulate(edited(program, change))
     (pair,) = paired(to_trace(before), to_trace(after), Scope())
     truth = float(step_savings_ns(before, after).mean())
-    return compare(pair, asked or Asked(selection=Selection(heaviest(program)[0]))), truth
+    return compare(pair, asked or asked_of(heaviest(program)[0])), truth
 
 
 @pytest.mark.parametrize("kind", CHAINS)
@@ -120,7 +125,7 @@ def test_cost_that_moved_to_the_neighbour_is_called_relocated(kind: str, named: 
             return replace(kernel, work_ns=kernel.work_ns + round(4_000 * grown))
         return replace(kernel, work_ns=kernel.work_ns - 4_000) if kernel.name == name else kernel
 
-    asked = Asked(selection=Selection(name)) if named else Asked()
+    asked = asked_of(name) if named else Asked()
     got, _ = compared(program, move, asked)
     assert got.outcome.word == "relocated"
     assert got.neighbours["kernel"].unique().to_list() == [beside]
@@ -139,7 +144,7 @@ def kernels_of(step: object) -> list[Kernel]:
 @pytest.mark.parametrize("kind", [*CHAINS, "eager_1stream", "eager_2streams", "async_loop", "tp2"])
 def test_a_kernel_that_never_ran_is_not_engaged(kind: str) -> None:
     program = random_program(kind, SEED)
-    stated = Asked(selection=Selection(heaviest(program)[0]), change=Stated(saving_us=1.0))
+    stated = asked_of(heaviest(program)[0], Stated(saving_us=1.0))
     got, _ = compared(program, lambda k: k, stated)
     assert got.outcome.word == "not engaged"
     assert got.engagement is not None
@@ -171,7 +176,7 @@ def test_a_slower_kernel_regresses_the_step(kind: str) -> None:
 def test_work_hidden_behind_the_host_is_not_realised_and_the_replay_says_why() -> None:
     program = random_program("eager_1stream", 3)
     name, _ = heaviest(program)
-    got, truth = compared(program, lambda k: shorter(k, name, 0.4), Asked(selection=Selection(name)))
+    got, truth = compared(program, lambda k: shorter(k, name, 0.4), asked_of(name))
     assert truth == pytest.approx(0.0, abs=1.0)
     assert got.outcome.word in ("not resolved", "not realised")
     assert "hidden" in got.outcome.why
@@ -193,7 +198,7 @@ def test_a_stated_saving_is_projected_on_the_run_before() -> None:
         min(k.work_ns for k in kernels_of(program.ranks[0][0]) + kernels_of(program.ranks[0][1]) if k.name == name)
         / 1000
     )
-    asked = Asked(selection=Selection(name), change=Stated(saving_us=0.8 * whole_us))
+    asked = asked_of(name, Stated(saving_us=0.8 * whole_us))
     cut_ns = round(400 * whole_us)
     got, truth = compared(program, lambda k: replace(k, work_ns=k.work_ns - cut_ns) if k.name == name else k, asked)
     assert got.predicted is not None
@@ -208,3 +213,42 @@ def test_clocks_that_differ_are_told() -> None:
     got, _ = compared(program, lambda k: replace(k, work_ns=round(k.work_ns * 1.05)), Asked())
     assert got.drift == pytest.approx(1.05, abs=0.002)
     assert "durations_drift" in [caveat.code for caveat in got.caveats]
+
+
+def test_several_candidates_are_told_one_by_one_and_foretold_together() -> None:
+    program = random_program("linear_graph", SEED)
+    name, beside = heaviest(program)
+    candidates = tuple(Candidate(which, Stated(saving_us=1.0), Selection(which)) for which in (name, beside))
+
+    def change(kernel: Kernel) -> Kernel:
+        return replace(kernel, work_ns=kernel.work_ns - 1_000) if kernel.name == name else kernel
+
+    got, truth = compared(program, change, Asked(candidates, stated=True))
+    both = {suspect.id: suspect for suspect in got.suspects}
+    assert both[name].saved_ns == pytest.approx(truth, rel=0.01)
+    assert both[beside].saved_ns == 0
+    assert (both[name].engagement.word, both[beside].engagement.word) == ("engaged", "not engaged")
+    assert got.predicted is not None
+    assert got.predicted.naive_ns == pytest.approx(sum(s.foretold_ns or 0 for s in got.suspects), rel=0.01)
+    assert got.predicted.expected_ns > both[name].saved_ns
+
+
+def test_a_fused_sequence_is_followed_to_its_launch() -> None:
+    program = random_program("linear_graph", SEED)
+    name, beside = heaviest(program)
+    names = (name, beside)
+
+    def fuse(kernel: Kernel) -> Kernel | None:
+        if kernel.name == beside:
+            return None
+        return replace(kernel, name="fused") if kernel.name == name else kernel
+
+    mean_us = sum(k.work_ns for k in kernels_of(program.ranks[0][1]) if k.name == name) / 1000
+    mean_us /= sum(k.name == name for k in kernels_of(program.ranks[0][1]))
+    sequence = Candidate("fusion", Stated(new_us=mean_us), None, Sequence(names, mean_us))
+    got, truth = compared(program, fuse, Asked((sequence,), stated=True))
+    assert got.outcome.word == "realised"
+    assert got.predicted is not None
+    assert got.predicted.expected_ns == pytest.approx(truth, rel=0.05)
+    assert got.engagement is not None
+    assert (got.engagement.word, got.engagement.new_names) == ("engaged", ("fused",))

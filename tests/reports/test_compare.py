@@ -15,9 +15,10 @@ from gpu_simulator import random_program, simulate, to_trace
 from gpu_simulator.edited import edited, heaviest
 from shared_traces import SHARED, needs_shared
 from trace_budget import api
+from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.compare import Asked
 from trace_budget.render import as_json, as_terminal
-from trace_budget.schema.options import Selection
+from trace_budget.schema.options import Change, Selection
 from trace_budget.schema.report import Report
 
 MFU = [SHARED / "nsys_sqlite" / f"mfu_2gpu_{side}.sqlite" for side in ("before", "after")]
@@ -34,7 +35,7 @@ def simulated() -> Report:
     program = random_program("linear_graph", 3)
     name, _ = heaviest(program)
     after = edited(program, lambda k: replace(k, name="brand_new", work_ns=k.work_ns // 2) if k.name == name else k)
-    asked = Asked(selection=Selection(name))
+    asked = Asked((Candidate("", Change(), Selection(name)),))
     return api.compare_report(to_trace(simulate(program)), to_trace(simulate(after)), asked)
 
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trace_budget.cli._change import Changing, Selecting
+from trace_budget.cli._change import Changing
 from trace_budget.cli._groups import option
 from trace_budget.cli._options import Reading, Scoping, Tokens
 from trace_budget.cli._output import Output, emit
-from trace_budget.cli._values import one_of, positive, whole
+from trace_budget.cli._values import one_of, positive
+from trace_budget.cli.project import KernelOrSequence
 from trace_budget.errors import GateMissedError, UsageError
 
 if TYPE_CHECKING:
-    from trace_budget.schema.options import Change, Selection
+    from trace_budget.projection.candidates import Candidate
+    from trace_budget.projection.compare import Asked
+    from trace_budget.schema.options import Change
     from trace_budget.schema.report import Report
 
 BASES = ("auto", "step", "recording")
@@ -38,6 +41,10 @@ NewKernel = Annotated[
         "Select", "--new-kernel", metavar="NAME", text="The new kernel in AFTER (default: what took the old place)."
     ),
 ]
+Candidates = Annotated[
+    Path | None,
+    option("Select", "--candidates", metavar="FILE.toml", text="All candidates of this file, as `rank` took them."),
+]
 RunNoise = Annotated[
     float | None,
     option(
@@ -51,28 +58,29 @@ Gate = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Suspecting:
+class Suspecting(KernelOrSequence):
     """Which calls of BEFORE are in question; all differences without a name."""
 
-    kernel: Annotated[
-        str | None,
-        option("Select", "--kernel", metavar="NAME", text="The old kernel: exact name, a part of it, glob:… or re:…"),
-    ] = None
-    position: Annotated[
-        int | None,
-        option("Select", "--position", parser=whole(0), metavar="N", text="Only the call site at this place."),
-    ] = None
-    all_matches: Annotated[
-        bool, option("Select", "--all-matches", text="Take every kernel that matches, not exactly one.")
-    ] = False
+    def __post_init__(self) -> None:
+        """Raise UsageError for two things at once, or for a place without a name."""
+        if self.kernel or self.replace:
+            KernelOrSequence.__post_init__(self)
+        elif self.position is not None:
+            raise UsageError("--position needs --kernel")
 
-    def selection(self) -> Selection | None:
-        """The selection in BEFORE, None when no kernel was named; UsageError for a place without a name."""
-        if self.kernel is None:
-            if self.position is not None:
-                raise UsageError("--position needs --kernel")
-            return None
-        return Selecting(self.kernel, self.position, all_matches=self.all_matches).selection(None)
+    def suspect(self, change: Change | None, device: int | None) -> tuple[Candidate, ...]:
+        """What is in question as a candidate, none when nothing was named."""
+        from trace_budget.projection.candidates import Candidate, Sequence
+        from trace_budget.schema.options import Change
+
+        if not (self.kernel or self.replace):
+            return ()
+        if change is not None:
+            return (self.candidate(change, device),)
+        if self.replace:
+            patterns = tuple(part.strip() for part in self.replace.split(",") if part.strip())
+            return (Candidate("", Change(), None, Sequence(patterns, 0.0)),)
+        return (Candidate("", Change(), self.selection(device)),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +96,6 @@ class Foretelling(Changing):
         """Whether anything was foretold."""
         return any(getattr(self, each.name) not in (None, False) for each in fields(self))
 
-    def foretold(self, selection: Selection | None) -> Change | None:
-        """The change, None when nothing was foretold; UsageError when it does not say of which kernel."""
-        if not self.given():
-            return None
-        if selection is None:
-            raise UsageError("a saving needs --kernel", expected="the kernel it was projected for")
-        return self.change(force=False)
-
 
 def compare(
     before: Before,
@@ -106,6 +106,7 @@ def compare(
     tokens: Tokens,
     reading: Reading,
     output: Output,
+    candidates: Candidates = None,
     new_kernel: NewKernel = None,
     basis: Basis = "auto",
     noise_pct: RunNoise = None,
@@ -118,15 +119,33 @@ def compare(
     Without a saving (--saving-us, --new-us, …) the measured change of each call is replayed on BEFORE.
     """
     from trace_budget import api
-    from trace_budget.projection.compare import Asked
 
-    selection = suspecting.selection()
-    asked = Asked(selection, foretelling.foretold(selection), new_kernel, noise_pct, tokens.token())
+    asked = _asked(suspecting, foretelling, candidates, tokens, scoping.device)
+    asked = replace(asked, new_kernel=new_kernel, noise_pct=noise_pct)
     first, second = reading.open(before, output), reading.open(after, output)
     report = api.compare_report(first, second, asked, scoping.scope(), basis)
     emit(report, output)
     if fail_below is not None:
         _keep_gate(report, fail_below)
+
+
+def _asked(
+    suspecting: Suspecting, foretelling: Foretelling, file: Path | None, tokens: Tokens, device: int | None
+) -> Asked:
+    """What is asked, from options or a candidate file; UsageError for both, or for a saving of no kernel."""
+    from trace_budget.projection.candidates import read_candidates
+    from trace_budget.projection.compare import Asked
+
+    named = bool(suspecting.kernel or suspecting.replace)
+    if file is not None:
+        if named or foretelling.given():
+            raise UsageError("one candidate or a file of them", expected="--kernel or --candidates, not both")
+        told = read_candidates(file)
+        return Asked(told.candidates, stated=True, token=tokens.token(told.token), policy=told.policy)
+    if foretelling.given() and not named:
+        raise UsageError("a saving needs --kernel", expected="the kernel it was projected for")
+    change = foretelling.change(force=False) if foretelling.given() else None
+    return Asked(suspecting.suspect(change, device), stated=change is not None, token=tokens.token())
 
 
 def _keep_gate(report: Report, wanted_pct: float) -> None:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from trace_budget.analysis.alignment import Usual, align, usual_step
+from trace_budget.analysis.alignment import align, usual_step
 from trace_budget.analysis.call_sites import beside, call_sites
 from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.analysis.kernels import op_table
+from trace_budget.errors import NotInTraceError
+from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.engagement import Engagement, Flags, engagement
 from trace_budget.projection.ground import Claim, ground, interval
-from trace_budget.projection.match import match
 from trace_budget.projection.outcome import Moved, Outcome, Predicted, outcome
 from trace_budget.projection.pairing import Pair
-from trace_budget.projection.project import Found, project
 from trace_budget.projection.realised import Realised, realised
+from trace_budget.projection.suspects import Sides, Suspect, foretell, saved, suspects, with_mates
+from trace_budget.projection.target import Found
 from trace_budget.projection.timeline import OP_BUDGET
-from trace_budget.schema.options import Change, Policy, Selection, TokenInput
+from trace_budget.schema.options import Policy, TokenInput
 from trace_budget.schema.trace import Caveat
 
 DRIFT = 0.02
@@ -29,13 +32,14 @@ SHARED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked of a comparison. Without `selection` all differences count; without `change` the measured ones.
+    """What is asked of a comparison. Without `candidates` all differences count.
 
-    `new_kernel` names the new kernel in AFTER; `noise_pct` is the run-to-run sigma in % (None: not stated).
+    `stated`: the candidates say what they save; else the measured change of their calls is taken. `new_kernel` names
+    the new kernel in AFTER; `noise_pct` is the run-to-run sigma in % (None: not stated).
     """
 
-    selection: Selection | None = None
-    change: Change | None = None
+    candidates: tuple[Candidate, ...] = ()
+    stated: bool = False
     new_kernel: str | None = None
     noise_pct: float | None = None
     token: TokenInput = field(default_factory=TokenInput)
@@ -46,7 +50,8 @@ class Asked:
 class Comparison:
     """One pair of runs. `sites` as `call_sites` gives them, `neighbours` those beside the kernel that grew.
 
-    `kernel_ns`: device time per step before and after; `drift`: median ratio of the durations of kept calls.
+    `suspects`: the candidates one by one, `engagement` of all their calls. `kernel_ns`: device time per step before and
+    after; `drift`: median ratio of the durations of kept calls.
     """
 
     pair: Pair
@@ -54,6 +59,7 @@ class Comparison:
     neighbours: pl.DataFrame
     realised: Realised
     predicted: Predicted | None
+    suspects: tuple[Suspect, ...]
     engagement: Engagement | None
     kernel_ns: tuple[float, float]
     moved: Moved
@@ -62,44 +68,64 @@ class Comparison:
     caveats: tuple[Caveat, ...]
 
 
+def compare_all(pairs: Sequence[Pair], asked: Asked) -> list[Comparison]:
+    """Compare every pair; a phase that lacks the kernel is left out with a caveat while another has it.
+
+    Raises NotInTraceError when no pair has it.
+    """
+    found: list[Comparison] = []
+    missing: list[tuple[Pair, NotInTraceError]] = []
+    for pair in pairs:
+        try:
+            found.append(compare(pair, asked))
+        except NotInTraceError as error:
+            missing.append((pair, error))
+    if not found:
+        raise missing[0][1]
+    texts = [f"left out, device {pair.devices[0]}, phase {pair.phase}: {error.message}" for pair, error in missing]
+    caveats = tuple(Caveat("kernel_not_in_phase", text) for text in texts)
+    return [replace(found[0], caveats=(*found[0].caveats, *caveats)), *found[1:]]
+
+
 def compare(pair: Pair, asked: Asked) -> Comparison:
-    """Compare one pair. Raises NotInTraceError when the selection matches nothing in BEFORE."""
-    ops = [op_table(f.trace, f.steps, f.layers, f.overlap) for f in (pair.before, pair.after)]
-    counts = [len(f.steps.used) for f in (pair.before, pair.after)]
-    usual, later = (usual_step(rows, count) for rows, count in zip(ops, counts, strict=True))
-    calls = align(usual, later)
-    sites = call_sites(calls)
-    chosen = _chosen(calls, sites, usual, ops[0], pair.before, asked.selection)
-    with_mates = _with_mates(calls, chosen)
-    neighbours, beside_ns = _grown(calls, sites, with_mates)
-    if pair.basis == "recording":
-        neighbours, beside_ns = neighbours.clear(), 0.0  # nothing says which call of a recording answers which
+    """Compare one pair. Raises NotInTraceError when a candidate matches nothing in BEFORE."""
+    sides = _aligned(pair)
+    calls, sites = sides.calls, call_sites(sides.calls)
+    predicted, alone = None, dict[str, float]()
+    if asked.stated:
+        predicted, alone = foretell(pair.before, asked.candidates, asked.token, asked.policy)
+    each = suspects(pair.before, sides, asked.candidates, alone, asked.new_kernel)
+    chosen = _chosen(calls, sites, each)
+    changed = with_mates(calls, chosen)
+    neighbours, beside_ns = _grown(calls, sites, changed, pair.basis)
+    skipped: tuple[Caveat, ...] = ()
+    if predicted is None:
+        every = np.ones(calls.height, dtype=bool) if not each else changed
+        predicted, skipped = _measured(pair.before, sides, every)
     kernel_ns = (float(calls["ns_before"].sum()), float(calls["ns_after"].sum()))
-    moved = Moved(kernel_ns[0] - kernel_ns[1], _saved(calls, with_mates), beside_ns)
-    got = realised(pair.before.steps, pair.after.steps, asked.noise_pct)
-    every = np.ones(calls.height, dtype=bool) if asked.selection is None else with_mates
-    predicted, skipped = _predicted(pair.before, usual, calls, every, asked)
-    engaged = None
-    if asked.selection is not None:
-        engaged = engagement(calls, chosen, ops[1], counts[1], asked.new_kernel)
-    drift = _drift(calls)
+    moved = Moved(kernel_ns[0] - kernel_ns[1], saved(calls, changed), beside_ns)
+    got, drift = realised(pair.before.steps, pair.after.steps, asked.noise_pct), _drift(calls)
+    engaged = engagement(calls, chosen, sides.ops_after, sides.steps_after, asked.new_kernel) if each else None
     return Comparison(
-        pair, sites, neighbours, got, predicted, engaged, kernel_ns, moved, drift,
+        pair, sites, neighbours, got, predicted, tuple(each), engaged, kernel_ns, moved, drift,
         outcome(got, predicted, moved, engaged, pair.basis),
         (*pair.caveats, *_less_work(pair, sites, drift), *skipped, *_caveats(calls, drift, asked)),
     )  # fmt: skip
 
 
-def _chosen(
-    calls: pl.DataFrame, sites: pl.DataFrame, usual: Usual, ops: pl.DataFrame, found: Found, selection: Selection | None
-) -> Flags:
-    """The calls in question: those the selection means in BEFORE, else all at sites that shrank or vanished."""
-    if selection is not None:
-        matched = match(ops, selection, found.steps, found.layers, found.trace.path).ops["op_id"]
-        slots = usual.op_slot.filter(pl.col("op_id").is_in(matched.implode()))["slot"].unique()
-        return calls["slot_before"].is_in(slots.implode()).fill_null(value=False).to_numpy()
-    fallen = sites.filter(pl.col("change").is_in(["shrank", "vanished"]))
-    return _at(calls, fallen)
+def _aligned(pair: Pair) -> Sides:
+    ops = [op_table(f.trace, f.steps, f.layers, f.overlap) for f in (pair.before, pair.after)]
+    counts = [len(f.steps.used) for f in (pair.before, pair.after)]
+    usual, later = (usual_step(rows, count) for rows, count in zip(ops, counts, strict=True))
+    return Sides(align(usual, later), usual, ops[0], ops[1], counts[1])
+
+
+def _chosen(calls: pl.DataFrame, sites: pl.DataFrame, each: Sequence[Suspect]) -> Flags:
+    """The calls in question: those of the candidates, else all at sites that shrank or vanished."""
+    if each:
+        all_of_them: Flags = np.logical_or.reduce([suspect.chosen for suspect in each])
+        return all_of_them
+    return _at(calls, sites.filter(pl.col("change").is_in(["shrank", "vanished"])))
 
 
 def _at(calls: pl.DataFrame, sites: pl.DataFrame) -> Flags:
@@ -111,41 +137,30 @@ def _at(calls: pl.DataFrame, sites: pl.DataFrame) -> Flags:
     return rows["hit"].fill_null(value=False).to_numpy()
 
 
-def _with_mates(calls: pl.DataFrame, chosen: Flags) -> Flags:
-    """The chosen calls with all that vanished or appeared in the same places."""
-    groups = calls.filter(pl.Series(chosen))["group"].drop_nulls().unique()
-    mates: Flags = calls["group"].is_in(groups.implode()).fill_null(value=False).to_numpy()
-    return chosen | mates
+def _grown(calls: pl.DataFrame, sites: pl.DataFrame, chosen: Flags, basis: str) -> tuple[pl.DataFrame, float]:
+    """Sites beside the chosen calls that grew, and by how many ns per step the calls beside them did.
 
-
-def _saved(calls: pl.DataFrame, chosen: Flags) -> float:
-    rows = calls.filter(pl.Series(chosen))
-    return float(rows["ns_before"].sum() or 0) - float(rows["ns_after"].sum() or 0)
-
-
-def _grown(calls: pl.DataFrame, sites: pl.DataFrame, chosen: Flags) -> tuple[pl.DataFrame, float]:
-    """Sites beside the chosen calls that grew, and by how many ns per step the calls beside them did."""
+    None on the basis of recordings: nothing says which call of one answers which call of the other.
+    """
+    if basis == "recording":
+        return sites.clear(), 0.0
     near = beside(calls, chosen) & _at(calls, sites.filter(pl.col("change") == "grew"))
     rows = calls.filter(pl.Series(near))
     keys = rows.select(pl.col("name").alias("kernel"), pl.col("kind").cast(pl.String), "position").unique()
     there = sites.join(keys, on=["kernel", "kind", "position"], how="semi", maintain_order="left")
-    return there, -_saved(calls, near)
+    return there, -saved(calls, near)
 
 
-def _predicted(
-    found: Found, usual: Usual, calls: pl.DataFrame, chosen: Flags, asked: Asked
-) -> tuple[Predicted | None, tuple[Caveat, ...]]:
-    """The stated candidate projected on BEFORE, else the measured change of the chosen calls replayed on it."""
-    if asked.change is not None and asked.selection is not None:
-        limits = project(found, asked.selection, asked.change, asked.token, asked.policy).limits
-        return Predicted("candidate", limits.naive, limits.low, limits.expected, limits.high), ()
-    if len(found.steps.used) == 1 and usual.op_slot.height > OP_BUDGET:
-        text = f"the recording holds {usual.op_slot.height} operations: nothing was replayed, so nothing is predicted"
+def _measured(found: Found, sides: Sides, chosen: Flags) -> tuple[Predicted | None, tuple[Caveat, ...]]:
+    """The measured change of the chosen calls, replayed on BEFORE."""
+    op_slot = sides.usual.op_slot
+    if len(found.steps.used) == 1 and op_slot.height > OP_BUDGET:
+        text = f"the recording holds {op_slot.height} operations: nothing was replayed, so nothing is predicted"
         return None, (Caveat("prediction_skipped", text, 1, "warning"),)
     floor = dispatch_floor(found.trace)
-    delta = _delta(calls, chosen, usual.slots.height, floor.gap_ns)[usual.op_slot["slot"].to_numpy()]
-    ids = usual.op_slot["op_id"].to_numpy()
-    claim = Claim(ids, delta, delta, delta)
+    by_slot = _delta(sides.calls, chosen, sides.usual.slots.height, floor.gap_ns)
+    delta = by_slot[op_slot["slot"].to_numpy()]
+    claim = Claim(op_slot["op_id"].to_numpy(), delta, delta, delta)
     naive = float(delta.sum()) / len(found.steps.used)
     moved = interval(ground(found.trace, found.steps, floor), [(claim,)])
     low, expected, high = (float(values[0]) for values in (moved.low, moved.expected, moved.high))

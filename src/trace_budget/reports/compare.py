@@ -71,6 +71,7 @@ def _facts(c: Comparison) -> dict[str, object]:
         "saved_at_kernel_us": us_from_ns(c.moved.own_ns),
         "relocated": {"us": us_from_ns(c.moved.beside_ns), "rows": _shown(c.neighbours).to_dicts()},
         "engagement": _engagement(c.engagement),
+        "candidates": _candidates(c).to_dicts(),
         "drift": c.drift,
     }
 
@@ -153,7 +154,7 @@ def _foretold(c: Comparison, unit: str) -> list[Line]:
     p = c.predicted
     if p is None:
         return []
-    origin = "projected on BEFORE" if p.source == "candidate" else "measured change of the calls, replayed on BEFORE"
+    origin = "measured change of the calls, replayed on BEFORE" if p.source == "measured" else f"{p.source}, on BEFORE"
     low, expected, high, naive = (us_from_ns(ns) for ns in (p.low_ns, p.expected_ns, p.high_ns, p.naive_ns))
     arrived = "" if c.outcome.conversion is None else f"; realised / predicted = {c.outcome.conversion:.2f}"
     text = (
@@ -222,6 +223,14 @@ _COLUMNS = (
     TableColumn("us_per_step_after", "after", 2),
     TableColumn("difference_us", "diff", 2),
 )
+_CANDIDATE_COLUMNS = (
+    TableColumn("id", "candidate"),
+    TableColumn("engaged", "engaged"),
+    TableColumn("calls_before", "old calls"),
+    TableColumn("calls_after", "after"),
+    TableColumn("predicted_us", "predicted us", 2),
+    TableColumn("saved_us", "saved at kernel us", 2),
+)
 _DEVICE_COLUMNS = (
     TableColumn("device", "device"),
     TableColumn("phase", "phase"),
@@ -240,9 +249,29 @@ def _tables(found: Sequence[Comparison], main: Comparison) -> tuple[Table, ...]:
     tables = [Table("sites", "", _COLUMNS, rows, 0), Table("changed", title, _COLUMNS, moved, ROWS)]
     if main.moved.relocated:
         tables.append(Table("neighbours", "neighbours that grew", _COLUMNS, _shown(main.neighbours)))
+    if len(main.suspects) > 1:
+        tables.append(Table("candidates", "candidates one by one", _CANDIDATE_COLUMNS, _candidates(main)))
     if len(found) > 1:
         tables.append(Table("devices", "devices and phases", _DEVICE_COLUMNS, _by_device(found)))
     return tuple(tables)
+
+
+def _candidates(c: Comparison) -> pl.DataFrame:
+    """One row per candidate: what was foretold of it alone, and what its calls and what took their place saved."""
+    rows = c.suspects
+    return pl.DataFrame(
+        {
+            "id": pl.Series([s.id for s in rows], dtype=pl.String),
+            "kernel": pl.Series([s.kernel for s in rows], dtype=pl.String),
+            "engaged": pl.Series([s.engagement.word for s in rows], dtype=pl.String),
+            "calls_before": pl.Series([s.engagement.old_calls_before for s in rows], dtype=pl.Float64),
+            "calls_after": pl.Series([s.engagement.old_calls_after for s in rows], dtype=pl.Float64),
+            "predicted_us": pl.Series(
+                [None if s.foretold_ns is None else us_from_ns(s.foretold_ns) for s in rows], dtype=pl.Float64
+            ),
+            "saved_us": pl.Series([us_from_ns(s.saved_ns) for s in rows], dtype=pl.Float64),
+        }
+    )
 
 
 def _by_device(found: Sequence[Comparison]) -> pl.DataFrame:

@@ -1,0 +1,102 @@
+"""The candidates of a comparison one by one: their calls in BEFORE, what those saved, what was foretold of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from trace_budget.analysis.alignment import Usual
+from trace_budget.projection.candidates import Candidate, CandidateSet
+from trace_budget.projection.engagement import Engagement, Flags, engagement
+from trace_budget.projection.match import match
+from trace_budget.projection.outcome import Predicted
+from trace_budget.projection.project import project_candidate
+from trace_budget.projection.rank import rank
+from trace_budget.projection.replace import find_sequences
+from trace_budget.projection.target import Found
+from trace_budget.schema.options import Policy, TokenInput
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """One candidate: `chosen` calls of BEFORE, what they (and what took their place) saved, what was foretold alone.
+
+    Times in ns per step; `foretold_ns` is None when nothing was stated.
+    """
+
+    id: str
+    kernel: str
+    chosen: Flags
+    saved_ns: float
+    engagement: Engagement
+    foretold_ns: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Both usual steps aligned: `calls` (alignment.align), ops of BEFORE with their slots, ops of AFTER's steps."""
+
+    calls: pl.DataFrame
+    usual: Usual
+    ops: pl.DataFrame
+    ops_after: pl.DataFrame
+    steps_after: int
+
+
+def with_mates(calls: pl.DataFrame, chosen: Flags) -> Flags:
+    """The chosen calls with all that vanished or appeared in the same places."""
+    groups = calls.filter(pl.Series(chosen))["group"].drop_nulls().unique()
+    mates: Flags = calls["group"].is_in(groups.implode()).fill_null(value=False).to_numpy()
+    return chosen | mates
+
+
+def saved(calls: pl.DataFrame, chosen: Flags) -> float:
+    """Time in ns per step that the chosen calls lost."""
+    rows = calls.filter(pl.Series(chosen))
+    return float(rows["ns_before"].sum() or 0) - float(rows["ns_after"].sum() or 0)
+
+
+def suspects(
+    found: Found, sides: Sides, candidates: Sequence[Candidate], foretold: dict[str, float], new_kernel: str | None
+) -> list[Suspect]:
+    """All candidates; NotInTraceError when one matches nothing in BEFORE."""
+    out: list[Suspect] = []
+    for each in candidates:
+        kernel, chosen = _calls_of(found, sides, each)
+        engaged = engagement(sides.calls, chosen, sides.ops_after, sides.steps_after, new_kernel)
+        own = saved(sides.calls, with_mates(sides.calls, chosen))
+        out.append(Suspect(each.id, kernel, chosen, own, engaged, foretold.get(each.id)))
+    return out
+
+
+def _calls_of(found: Found, sides: Sides, candidate: Candidate) -> tuple[str, Flags]:
+    """What a candidate takes in BEFORE: its name and the calls."""
+    path = found.trace.path
+    if candidate.sequence is not None:
+        fusion = find_sequences(sides.ops, candidate.sequence, found.steps, found.layers, path)
+        kernel, ids = fusion.match.kernel, pl.Series(np.unique(fusion.members))
+    elif candidate.selection is not None:
+        matched = match(sides.ops, candidate.selection, found.steps, found.layers, path)
+        kernel, ids = matched.kernel, matched.ops["op_id"]
+    else:
+        raise ValueError("a candidate has a selection or a sequence")
+    slots = sides.usual.op_slot.filter(pl.col("op_id").is_in(ids.implode()))["slot"].unique()
+    return kernel, sides.calls["slot_before"].is_in(slots.implode()).fill_null(value=False).to_numpy()
+
+
+def foretell(
+    found: Found, candidates: Sequence[Candidate], token: TokenInput, policy: Policy
+) -> tuple[Predicted, dict[str, float]]:
+    """What BEFORE says of the stated candidates: together, and each alone (expected, ns per step)."""
+    if len(candidates) == 1:
+        limits = project_candidate(found, candidates[0], token, policy).limits
+        one = Predicted("candidate", limits.naive, limits.low, limits.expected, limits.high)
+        return one, {candidates[0].id: limits.expected}
+    ranking = rank(found, CandidateSet(tuple(candidates), policy, token))
+    naive = sum(row.alone.limits.naive for row in ranking.rows if row.chosen)
+    joint = ranking.joint
+    alone = {row.candidate.id: row.alone.limits.expected for row in ranking.rows}
+    return Predicted("candidates together", naive, joint.low, joint.expected, joint.high), alone
