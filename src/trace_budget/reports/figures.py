@@ -46,11 +46,9 @@ def _bends(curve: Curve) -> str:
 
 def waterfall_figure(waterfall: Waterfall) -> Figure:
     """Many candidates: what each saves alone, and what all of them save at once."""
-    alone = float(waterfall.frame["expected_us"].sum())
     text = (
         "Each bar is what one candidate is expected to save alone; hatched bars are projected, solid ones measured. "
-        f"Together they save {show_us(waterfall.together_us)} us a token, not the sum of {show_us(alone)} us: "
-        "savings on the same path do not add, and the remainder has its own bar."
+        f"{_together(waterfall)}"
     )
     columns = (
         TableColumn("candidate", "candidate"), TableColumn("low_us", "low us/token", 2),
@@ -58,6 +56,14 @@ def waterfall_figure(waterfall: Waterfall) -> Figure:
     )  # fmt: skip
     table = Table("waterfall", "", columns, waterfall.frame, MOST_ROWS)
     return Figure("waterfall", "Candidates together", text, waterfall, table)
+
+
+def _together(waterfall: Waterfall) -> str:
+    together = f"Together they save {show_us(waterfall.together_us)} us a token"
+    if not waterfall.remainder_us:
+        return f"{together}, which is their sum: here none takes from another, but in general savings do not add."
+    alone = show_us(waterfall.together_us - waterfall.remainder_us)
+    return f"{together}, not the sum of {alone} us: savings do not add, and the difference has its own bar."
 
 
 def strip_figure(picture: Strip, step: int, projected: bool) -> Figure:

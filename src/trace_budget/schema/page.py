@@ -143,6 +143,13 @@ class Waterfall:
     together_us: float
     token_us: float
 
+    @property
+    def remainder_us(self) -> float:
+        """What all save together beyond the sum of each alone; 0 where the two agree to a millionth."""
+        alone = float(self.frame["expected_us"].sum())
+        rest = self.together_us - alone
+        return rest if abs(rest) > 1e-6 * abs(alone) else 0.0
+
 
 Picture = Curve | Strip | LayerMap | KernelBars | Histogram | StepTimes | Waterfall
 

@@ -9,7 +9,7 @@ from trace_budget.render.as_html.drawing import ROW, Drawing, Json, Names, layou
 from trace_budget.schema.page import Waterfall
 from trace_budget.units import show_pct, show_us
 
-LAST = ("what the savings share", "all together")
+LAST = ("difference to the sum", "all together")
 
 
 def draw(waterfall: Waterfall, names: Names) -> Drawing:
@@ -17,10 +17,10 @@ def draw(waterfall: Waterfall, names: Names) -> Drawing:
     frame = waterfall.frame
     alone = frame["expected_us"].to_numpy()
     ends = np.cumsum(alone)
-    remainder = waterfall.together_us - float(ends[-1])
     labels = [*frame["candidate"].to_list(), *LAST]
     bases = [*(ends - alone).tolist(), float(ends[-1]), 0.0]
-    lengths = [*alone.tolist(), remainder, waterfall.together_us]
+    lengths = [*alone.tolist(), waterfall.remainder_us, waterfall.together_us]
+    tips = [*bases, *(base + length for base, length in zip(bases, lengths, strict=True))]
     bars: Json = {
         "type": "bar", "orientation": "h", "y": list(range(len(labels))), "width": 0.4,
         "base": [round(b, 4) for b in bases],
@@ -29,9 +29,8 @@ def draw(waterfall: Waterfall, names: Names) -> Drawing:
         "name": "expected", "customdata": _ranges(waterfall), "marker": _looks(frame["measured"].to_list()),
         "hovertemplate": "%{text}<br><b>%{customdata[0]} us a token</b>, %{customdata[1]}<extra></extra>",
     }  # fmt: skip
-    figure = layout(
-        title("saved per token, us"), rows_axis(len(labels)), hovermode="closest", bargap=0, showlegend=False
-    )
+    axis = {**title("saved per token, us"), "range": [min(tips), max(tips) * 1.02 or 1]}
+    figure = layout(axis, rows_axis(len(labels)), hovermode="closest", bargap=0, showlegend=False)
     rights = [f"{show_us(v)} us  {show_pct(100 * v / waterfall.token_us)}" for v in lengths]
     figure["annotations"] = row_labels(labels, [False] * frame.height + [False, True], rights)
     figure["margin"] = {"l": 12, "r": 16, "t": 24, "b": 44}
@@ -51,9 +50,8 @@ def _looks(measured: list[bool]) -> Json:
 def _ranges(waterfall: Waterfall) -> list[list[object]]:
     rows = zip(*(values(waterfall.frame[c], 2) for c in ("expected_us", "low_us", "high_us")), strict=True)
     told: list[list[object]] = [[expected, f"low {low}, high {high}"] for expected, low, high in rows]
-    remainder = waterfall.together_us - float(waterfall.frame["expected_us"].sum())
     return [
         *told,
-        [round(remainder, 2), "savings on one path do not add"],
+        [round(waterfall.remainder_us, 2), "savings do not add"],
         [round(waterfall.together_us, 2), "expected"],
     ]
