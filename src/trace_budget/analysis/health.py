@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from trace_budget.analysis.floor import FLOOR_QUANTILE
 from trace_budget.schema.findings import Steps
 from trace_budget.schema.trace import Caveat, Trace
 
 OUTLIER_TIMES = 20.0
 LIKE = 3  # replays of one kind that tell what is usual
 FLOOR_TIMES = 1.5
+FLOOR_MOST_NS = 10_000  # no dispatcher needs longer; uniform kernels above it are just alike
+NEAR_FLOOR = 0.3  # share of kernels at the floor that is worth a word
 IDLE_SHARE = 0.2
 INFLATION = 0.10
 
@@ -48,16 +51,19 @@ def lost_kernels(trace: Trace, steps: Steps) -> tuple[Caveat, ...]:
     if short.height:
         example = short.row(0, named=True)
         text = (
-            f"{short.height} graph replays run fewer kernels than their like (for example "
-            f"{example['kernels']} instead of"
-            f" {example['usual']}): kernels were lost in recording"
+            f"{short.height} graph replays run fewer kernels than their like (for example {example['kernels']}"
+            f" instead of {example['usual']}): kernels were lost in recording"
         )
         out.append(Caveat("lost_kernels", text, short.height, "error"))
     return tuple(out)
 
 
 def _short_replays(replays: pl.DataFrame, steps: Steps) -> pl.DataFrame:
-    """Replays (kernels, usual) that are smaller than most of at least LIKE others of their kind."""
+    """Replays (kernels, usual) that are smaller than at least LIKE others of their kind usually are.
+
+    Where most of one batch differ from each other, most have lost kernels and the largest shows what is usual; where
+    no batch is known, they may be different graphs.
+    """
     sizes = steps.frame.select(pl.col("step_index").cast(pl.Int32), "batch_size", "phase")
     placed = (
         replays.filter(pl.col("step_index") >= 0)
@@ -68,10 +74,11 @@ def _short_replays(replays: pl.DataFrame, steps: Steps) -> pl.DataFrame:
         )
     )
     kind = ["turn", "replays", "batch_size", "phase"]
-    usual = pl.col("kernels").mode().max().over(kind)
-    share = (pl.col("kernels") == usual).mean().over(kind)
-    known = placed.with_columns(usual.alias("usual"), share.alias("share"), pl.len().over(kind).alias("like"))
-    return known.filter((pl.col("like") >= LIKE) & (pl.col("share") >= 0.5) & (pl.col("kernels") < pl.col("usual")))
+    mode = pl.col("kernels").mode().max().over(kind)
+    agree = (pl.col("kernels") == mode).mean().over(kind) >= 0.5
+    largest = pl.when(pl.col("batch_size").is_not_null()).then(pl.col("kernels").max().over(kind))
+    known = placed.with_columns(pl.when(agree).then(mode).otherwise(largest).alias("usual"))
+    return known.filter((pl.len().over(kind) >= LIKE) & (pl.col("kernels") < pl.col("usual")))
 
 
 def _outliers(trace: Trace) -> tuple[Caveat, ...]:
@@ -97,9 +104,10 @@ def _outliers(trace: Trace) -> tuple[Caveat, ...]:
 
 def _same_stream_overlaps(trace: Trace) -> tuple[Caveat, ...]:
     ops = trace.gpu_ops.filter(pl.col("kind") == "kernel").drop_nulls(["start_ns", "end_ns"])
-    ahead = ops.select((pl.col("end_ns").shift().over("device", "stream") - pl.col("start_ns")).alias("ahead"))[
-        "ahead"
-    ].drop_nulls()
+    lanes = ops.drop_nulls("stream").select(
+        (pl.col("end_ns").shift().over("pid", "device", "stream") - pl.col("start_ns")).alias("ahead")
+    )
+    ahead = lanes["ahead"].drop_nulls()
     count = int((ahead > 0).sum())
     if not count:
         return ()
@@ -119,9 +127,9 @@ def _dispatch_bound(trace: Trace, steps: Steps) -> tuple[Caveat, ...]:
     if ops.height < 50:
         return ()
     durations = (ops["end_ns"] - ops["start_ns"]).to_numpy()
-    floor = float(np.quantile(durations, 0.01))
+    floor = float(np.quantile(durations, FLOOR_QUANTILE))
     near = durations <= FLOOR_TIMES * floor
-    if near.mean() < 0.3:
+    if not 0 < floor <= FLOOR_MOST_NS or near.mean() < NEAR_FLOOR:
         return ()
     text = (
         f"{100 * near.mean():.0f} % of kernels take less than {FLOOR_TIMES:g} times the dispatch floor of"
@@ -134,7 +142,7 @@ def _idle(steps: Steps) -> tuple[Caveat, ...]:
     rows = steps.frame.filter(pl.col("used"))
     whole = steps.step_ns
     busy = rows["busy_ns"].median()
-    if not isinstance(busy, (int, float)) or whole <= 0 or 1 - busy / whole < IDLE_SHARE:
+    if not isinstance(busy, (int, float)) or not whole > 0 or 1 - busy / whole < IDLE_SHARE:
         return ()
     text = (
         f"the device is busy {100 * busy / whole:.0f} % of the step: the host or another device sets the pace for the"
@@ -144,7 +152,7 @@ def _idle(steps: Steps) -> tuple[Caveat, ...]:
 
 
 def _inflation(steps: Steps, token_ns: float | None) -> tuple[Caveat, ...]:
-    if token_ns is None or abs(steps.step_ns / token_ns - 1.0) <= INFLATION:
+    if token_ns is None or not token_ns > 0 or not abs(steps.step_ns / token_ns - 1.0) > INFLATION:
         return ()
     text = (
         f"the profiled step takes {steps.step_ns / token_ns:.2f} times the stated token: the profiler slows the run or"

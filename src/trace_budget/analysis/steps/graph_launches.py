@@ -50,11 +50,10 @@ def by_graph_launches(trace: Trace, in_scope: np.ndarray) -> Found | None:
 
 def _whole_models(trace: Trace, launch: Int64Array, graphs: Int64Array, replayed: Int64Array) -> bool:
     """Whether graphs of every size replayed hold most of a model: their kernels repeat layers."""
-    sizes, example = np.unique(replayed[graphs], return_index=True)
+    _, example, votes = np.unique(replayed[graphs], return_index=True, return_counts=True)
     codes = trace.gpu_ops["name"].to_physical().to_numpy()
-    usual = sizes[np.bincount(np.searchsorted(sizes, replayed[graphs])) >= STRAY * graphs.size]
-    for size in usual:
-        replay = codes[launch == graphs[example[np.searchsorted(sizes, size)]]].astype(np.int64)
+    for index in example[votes >= min(STRAY * graphs.size, votes.max())]:
+        replay = codes[launch == graphs[index]].astype(np.int64)
         run = best_run(replay)
         if run is None or run.stop - run.first < WHOLE_MODEL * replay.size:
             return False
