@@ -148,15 +148,30 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         size_of(Path("a\0b"))
 
 
-def test_zstd_needs_a_library(tmp_path: Path) -> None:
+ZSTD_LIBRARIES = ("compression", "zstandard", "backports")
+ZSTD_HELLO = b"\x28\xb5\x2f\xfd\x20\x05\x29\0\0hello"  # one frame with one raw block
+HAS_ZSTD = any(importlib.util.find_spec(name) for name in ZSTD_LIBRARIES)
+
+
+@pytest.mark.skipif(HAS_ZSTD, reason="a zstd library is installed")
+def test_zstd_without_a_library_is_refused_with_the_command(tmp_path: Path) -> None:
     path = tmp_path / "trace.json.zst"
-    path.write_bytes(b"\x28\xb5\x2f\xfd" + b"\x20\x05\x29\0\0hello")
-    libraries = [name for name in ("zstandard", "backports") if importlib.util.find_spec(name)]
-    if libraries or importlib.util.find_spec("compression"):
-        assert read_plain(path) == b"hello"
-    else:
-        with pytest.raises(InputError, match=r"zstd -d trace\.json\.zst"):
-            read_plain(path)
+    path.write_bytes(ZSTD_HELLO)
+    with pytest.raises(InputError, match=r"zstd -d trace\.json\.zst"):
+        read_plain(path)
+
+
+@pytest.mark.skipif(not HAS_ZSTD, reason="no zstd library is installed")
+def test_zstd_frames_follow_each_other_and_a_cut_is_told(tmp_path: Path) -> None:
+    assert plain_of(tmp_path, ZSTD_HELLO) == (b"hello", "")
+    assert plain_of(tmp_path, ZSTD_HELLO * 500) == (b"hello" * 500, "")
+    found, damage = plain_of(tmp_path, ZSTD_HELLO + ZSTD_HELLO[:-3])
+    assert damage == "zstd stream ends early"
+    assert b"hello" in found
+    assert b"hellohello".startswith(found)
+    found, damage = plain_of(tmp_path, ZSTD_HELLO + b"garbage")
+    assert found == b"hello"
+    assert damage.startswith("zstd stream damaged")
 
 
 def test_compressions_are_told_by_their_first_bytes() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,8 +16,8 @@ def first_reading(text: str) -> object:
     """The first candidate that is JSON, decoded; None when none is."""
     for candidate in candidates(text.encode()):
         try:
-            return json.loads(candidate)
-        except ValueError:
+            return msgspec.json.decode(candidate)
+        except msgspec.DecodeError:
             continue
     return None
 
@@ -72,4 +73,4 @@ def test_valid_strings_keep_their_text(text: str) -> None:
 
 
 def test_texts_beyond_the_limit_have_no_reading() -> None:
-    assert list(candidates(b" " * ((1 << 18) + 1))) == []
+    assert list(candidates(b"x" * ((1 << 18) + 1))) == []

@@ -16,6 +16,7 @@ from trace_budget.files.gunzip import Gunzip
 
 CHUNK_BYTES = 1 << 20
 _LONGEST_MATCH = 1 << 12
+_ZSTD_BITE_BYTES = 1 << 10
 LIMIT_VARIABLE = "TRACE_BUDGET_INFLATE_LIMIT"
 _MAGIC = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"PK\x03\x04", "zip"), (b"PK\x05\x06", "zip"))
 _ZSTD_LIBRARIES = ("compression.zstd", "zstandard", "backports.zstd")
@@ -142,12 +143,20 @@ class PlainStream:
         self.damage = gunzip.damage
 
     def _zstd(self) -> Iterator[bytes]:
-        stream = _zstd_library(self.path).open(self._file, "rb")
-        try:
-            while chunk := stream.read(CHUNK_BYTES):
-                yield chunk
-        except Exception as error:  # noqa: BLE001  (each zstd library raises a class of its own)
-            self.damage = f"zstd stream cut or damaged: {error}"
+        """Frame after frame, in small bites: a few bytes of a frame may stand for many."""
+        frame, begun = _zstd_frame(self.path), False
+        while bite := self._file.read(_ZSTD_BITE_BYTES):
+            while bite:
+                try:
+                    chunk = frame.decompress(bite)
+                except Exception as error:  # noqa: BLE001  (each zstd library raises a class of its own)
+                    self.damage = f"zstd stream damaged: {error}"
+                    return
+                bite, begun = frame.unused_data if frame.eof else b"", not frame.eof
+                frame = _zstd_frame(self.path) if frame.eof else frame
+                if chunk:
+                    yield chunk
+        self.damage = "zstd stream ends early" if begun else ""
 
     def _bounded(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
         total = 0
@@ -166,12 +175,14 @@ class PlainStream:
             yield chunk
 
 
-def _zstd_library(path: Path) -> Any:
+def _zstd_frame(path: Path) -> Any:
+    """A decompressor for one frame: of the standard library, or of the first zstd library that is installed."""
     for name in _ZSTD_LIBRARIES:
         try:
-            return import_module(name)
+            made = import_module(name).ZstdDecompressor()
         except ImportError:
             continue
+        return made.decompressobj() if hasattr(made, "decompressobj") else made
     advice = f"Unpack it first: zstd -d {path.name}"
     raise InputError("zstd-compressed, and no zstd library is installed", where=str(path), advice=advice)
 

@@ -84,6 +84,8 @@ def _members(text: bytes) -> tuple[dict[str, msgspec.Raw] | None, bytes]:
         if is_trailing(error):
             end = text.rfind(b"}", 0, offset_of(error, len(text)) - 1) + 1
             return _DECODER.decode(text[:end]), text[end:]
+    except UnicodeDecodeError:
+        return _members(text.decode("utf-8", "replace").encode())
     for candidate in candidates(text):
         try:
             return _DECODER.decode(candidate), b""

@@ -17,7 +17,8 @@ T = TypeVar("T")
 SEGMENT_BYTES = 4 << 20
 LONGEST_BYTES = 1 << 26
 _TAIL_BYTES = 1 << 24
-_SPACE = b" \t\r\n"
+_FIRST_WINDOW_BYTES = 1 << 14
+_BETWEEN_OBJECTS = re.compile(rb"\}\s*(,)\s*\{")
 _PADDING = b", \t\r\n\0"
 
 
@@ -112,18 +113,10 @@ class ObjectStream(Generic[T]):
 
 def boundary(buffer: bytearray) -> int:
     """The last comma between a `}` and a `{`: mostly one between two objects of the array; -1 when there is none."""
-    brace = buffer.rfind(b"{")
-    while brace > 0:
-        comma = _last_solid(buffer, brace)
-        if buffer[comma] == ord(",") and buffer[_last_solid(buffer, comma)] == ord("}"):
-            return comma
-        brace = buffer.rfind(b"{", 0, brace)
-    return -1
-
-
-def _last_solid(buffer: bytearray, before: int) -> int:
-    """The last index before `before` that holds no white space, 0 at least."""
-    at = before - 1
-    while at > 0 and buffer[at] in _SPACE:
-        at -= 1
-    return max(at, 0)
+    window = _FIRST_WINDOW_BYTES
+    while True:
+        start = max(0, len(buffer) - window)
+        commas = [found.start(1) for found in _BETWEEN_OBJECTS.finditer(buffer, start)]
+        if commas or not start:
+            return commas[-1] if commas else -1
+        window *= 8

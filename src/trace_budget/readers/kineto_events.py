@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 from msgspec import Raw
 
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
 _NULL = Raw(b"null")
 _API = re.compile(rb'"(cuda|cu|hip|musa|mu|mc|hsa_)[A-Z_]\w*"')
 _STEP = re.compile(rb'"(ProfilerStep#|execute_|step\[)')
@@ -102,7 +103,11 @@ _PLAIN_ARGS = msgspec.json.Decoder(_PlainArgs | None)
 
 def decode(text: memoryview) -> list[Decoded]:
     """The elements of a JSON array of events; raises msgspec.DecodeError."""
-    return _EVENTS.decode(text)
+    try:
+        return _EVENTS.decode(text)
+    except UnicodeDecodeError:
+        # Only an element that is a bare string is decoded here; of events, every field stays as it is.
+        return _EVENTS.decode(_NOT_UTF8.sub("?", bytes(text).decode("utf-8", "surrogateescape")).encode())
 
 
 class _Kinds(dict[bytes, str]):

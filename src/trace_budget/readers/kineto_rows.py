@@ -13,6 +13,7 @@ from trace_budget.schema import build
 
 _SHAPE = msgspec.json.Decoder(list[int], strict=False)
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
 _AXES = "xyz"
 
 
@@ -79,7 +80,7 @@ class Rows:
     def _decoded(self, texts: Sequence[msgspec.Raw]) -> list[msgspec.Struct]:
         try:
             found = self._decoder.decode(b"[" + b",".join(texts) + b"]")
-        except msgspec.DecodeError:
+        except _UNREADABLE:
             return [self._decoded_one(text) for text in texts]
         return [item if item is not None else self._args() for item in found]
 
@@ -87,7 +88,7 @@ class Rows:
         """Arguments that are not as they should be: each field on its own, None where it is no integer."""
         try:
             members = _MEMBERS.decode(text)
-        except msgspec.DecodeError:
+        except _UNREADABLE:
             self.unreadable += bytes(text) != b"null"
             return self._args()
         values: dict[str, object] = {}
@@ -121,7 +122,7 @@ class Rows:
 def _shape(raw: bytes) -> tuple[int | None, int | None, int | None]:
     try:
         sizes = _SHAPE.decode(raw)
-    except msgspec.DecodeError:
+    except _UNREADABLE:
         return None, None, None
     return (sizes[0], sizes[1], sizes[2]) if len(sizes) == 3 else (None, None, None)
 
