@@ -42,7 +42,7 @@ def test_a_pyproject_without_our_table_is_nobodys_business(tmp_path: Path) -> No
 def test_the_command_line_wins_value_by_value(run: Run, api: FakeApi, tmp_path: Path) -> None:
     (tmp_path / "trace-budget.toml").write_text(OWN)
     assert run("project", "t.json", "--kernel", "k", "--free", "--runs", "9", "--step-pattern", "^x").code == 0
-    _, _, _, scope, token, policy = api.asked["project_report"]
+    _, _, scope, token, policy, _ = api.asked["candidate_report"]
     assert policy == Policy(2.0, 0.42, 9, 0.6)
     assert token == TokenInput(2.5, 44.0, "auto")
     assert scope.step_pattern == r"(?:^iter_(\d+))|(?:^pass)|(?:^x)"

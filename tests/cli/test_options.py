@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from cli.fakes import FakeApi
+from trace_budget.projection.candidates import Candidate, Sequence
 from trace_budget.schema.options import Change, Policy, Range, Scope, Selection, TokenInput
 
 Run = Callable[..., Any]
@@ -16,9 +17,10 @@ PROJECT = ("project", "t.json", "--kernel", "gdn_fused")
 def test_project_with_nothing_else_given(run: Run, api: FakeApi) -> None:
     assert run(*PROJECT, "--saving-us", "3.228").code == 0
     assert api.asked["open_trace"] == (Path("t.json"), None, None, None)
-    trace, *options = api.asked["project_report"]
+    trace, *options = api.asked["candidate_report"]
     assert trace.path == "t.json"
-    assert options == [Selection("gdn_fused"), Change(saving_us=3.228), Scope(), TokenInput(), Policy()]
+    wanted = Candidate("", Change(saving_us=3.228), Selection("gdn_fused"))
+    assert options == [wanted, Scope(), TokenInput(), Policy(), []]
 
 
 def test_every_option_of_project_arrives(run: Run, api: FakeApi) -> None:
@@ -28,7 +30,8 @@ def test_every_option_of_project_arrives(run: Run, api: FakeApi) -> None:
     --target-pct 2 --noise-pct 0.42 --runs 3 --dilution 0.5 --rank 4 --from kineto --trace-processor /opt/tp"""
     assert run(*PROJECT, *text.split()).code == 0
     assert api.asked["open_trace"] == (Path("t.json"), "kineto", 4, "/opt/tp")
-    assert list(api.asked["project_report"][1:]) == [
+    candidate, *rest = api.asked["candidate_report"][1:]
+    assert [candidate.selection, candidate.change, *rest] == [
         Selection("gdn_fused", 3, "4,1,1", 7, 1, True),
         Change(
             new_us=9.5,
@@ -45,6 +48,7 @@ def test_every_option_of_project_arrives(run: Run, api: FakeApi) -> None:
         Scope("3:", "decode", 48, 1, "^iter_"),
         TokenInput(2.5, 44.0, "sync"),
         Policy(2.0, 0.42, 3, 0.5),
+        [],
     ]
 
 
@@ -60,7 +64,27 @@ def test_every_option_of_project_arrives(run: Run, api: FakeApi) -> None:
 )
 def test_each_way_to_tell_the_saving(run: Run, api: FakeApi, option: tuple[str, ...], change: Change) -> None:
     assert run(*PROJECT, *option).code == 0
-    assert api.asked["project_report"][2] == change
+    assert api.asked["candidate_report"][1].change == change
+
+
+def test_a_sequence_of_kernels_is_replaced_by_one_launch(run: Run, api: FakeApi) -> None:
+    assert run("project", "t.json", "--replace", "gdn_fused, gdr_split", "--new-us", "28").code == 0
+    candidate = api.asked["candidate_report"][1]
+    assert candidate.sequence == Sequence(("gdn_fused", "gdr_split"), 28.0)
+    assert candidate.selection is None
+    for words in (
+        ("--replace", "a,b", "--saving-us", "3"),
+        ("--replace", "a", *PROJECT[2:], "--new-us", "3"),
+        ("--new-us", "3"),
+    ):
+        assert run("project", "t.json", *words).code == 2
+
+
+def test_phases_are_weighted(run: Run, api: FakeApi) -> None:
+    assert run(*PROJECT, "--free", "--weights", "decode=9,mixed=1").code == 0
+    assert api.asked["mixture_report"][2] == {"decode": 0.9, "mixed": 0.1}
+    for text in ("decode", "decode=0", "sleep=1", "decode=x"):
+        assert run(*PROJECT, "--free", "--weights", text).code == 2
 
 
 @pytest.mark.parametrize("options", ["", "--saving-us 3 --new-us 4", "--free --speedup 2", "--proxy-us 1 --free"])
@@ -97,18 +121,18 @@ def test_senseless_values_are_refused_in_one_line(run: Run, api: FakeApi, option
 
 def test_a_share_of_zero_hits_is_a_valid_lower_end(run: Run, api: FakeApi) -> None:
     assert run(*PROJECT, "--free", "--hit-rate", "0:0.5").code == 0
-    assert api.asked["project_report"][2].hit_rate == Range(0.0, 0.5)
+    assert api.asked["candidate_report"][1].change.hit_rate == Range(0.0, 0.5)
 
 
 def test_a_cost_of_zero_is_told_and_differs_from_an_unknown_one(run: Run, api: FakeApi) -> None:
     assert run(*PROJECT, "--free", "--overhead-us", "0", "--extra-bytes", "0").code == 0
-    change = api.asked["project_report"][2]
+    change = api.asked["candidate_report"][1].change
     assert (change.overhead_us, change.extra_bytes, change.per_step_us) == (0.0, 0.0, None)
 
 
 def test_streams_beyond_two_to_the_53_stay_exact(run: Run, api: FakeApi) -> None:
     assert run(*PROJECT, "--free", "--stream", 2**53 + 1).code == 0
-    assert api.asked["project_report"][1].stream == 2**53 + 1
+    assert api.asked["candidate_report"][1].selection.stream == 2**53 + 1
 
 
 @pytest.mark.parametrize("command", ["kernels", "steps", "overlap"])
@@ -119,7 +143,7 @@ def test_structure_commands_pass_the_scope(run: Run, api: FakeApi, command: str)
 
 def test_layers_and_threshold_pass_their_own_option(run: Run, api: FakeApi) -> None:
     assert run("layers", "t.json", "--kernel", "gdn").code == 0
-    assert api.asked["layers_report"][1:] == (Scope(), "gdn")
+    assert api.asked["layers_report"][1:] == (Scope(), "gdn", None)
     assert run("threshold", "t.json", "--limit", "5", "--target-pct", "2").code == 0
     assert api.asked["threshold_report"][1:] == (Scope(), TokenInput(), Policy(target_pct=2.0), 5)
 

@@ -24,7 +24,7 @@ def rank(
     output: Output,
     with_rank: OtherRanks = None,
 ) -> None:
-    """Many candidates on one trace: each alone, all together, and what each adds to the others.
+    """Many candidates: each alone, all together, and what each adds.
 
     Savings do not add: the joint figure says what the whole set is worth.
     """

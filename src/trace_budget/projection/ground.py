@@ -49,12 +49,15 @@ class Ground:
         """Time per step in which the host only waits for the device; None when no wait is visible."""
         if not any(line.host.waits_visible for line, _ in self.lines):
             return None
-        blocked = 0
+        blocked, counted = 0, 0
         for line, _ in self.lines:
             waits = line.host.is_wait & (line.host.own_op < 0)
-            length = line.host.end_ns[waits] - line.host.start_ns[waits]
+            # Host and device are a step apart; only what lies in the device's own window is of these steps.
+            until = int(line.start_ns[line.next_start]) if line.next_start is not None else int(line.end_ns.max())
+            length = np.diff(np.clip([line.host.start_ns[waits], line.host.end_ns[waits]], 0, until), axis=0)
             blocked += int(length[length > POLL_NS].sum())
-        return blocked / self.steps
+            counted += line.steps
+        return blocked / counted
 
 
 @dataclass(frozen=True, slots=True)
