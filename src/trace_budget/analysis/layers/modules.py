@@ -11,6 +11,8 @@ from trace_budget.schema.findings import Int32Array, Steps
 from trace_budget.schema.trace import Trace
 
 COVERS = 0.5  # a layer class must own this share of the steps' ops
+SURE = 0.8  # less leaves room for layers of another class
+NEARLY = 0.9  # a class that owns this share of what its owner owns is the finer description of the same work
 MIN_LAYERS = 2
 
 
@@ -21,29 +23,35 @@ class ModuleLayers:
     op_layer: Int32Array
     module: str
     layers: int
+    confidence: str
 
 
 def by_modules(trace: Trace, steps: Steps) -> ModuleLayers | None:
-    """The module class whose numbered instances own most ops of the used steps; None without module names."""
+    """The module class whose numbered instances are the layers; None without module names.
+
+    Of the classes that own most ops of the used steps, nearly as many as any other, it is the one of most instances.
+    """
     calls = _instances(trace)
     if calls is None:
         return None
     in_steps = np.isin(steps.op_step, steps.used)
     launch = trace.gpu_ops["launch_id"].fill_null(-1).to_numpy()
     ops = np.bincount(launch[in_steps & (launch >= 0)], minlength=trace.calls.height)
+    total = int(ops.sum())
     ranges = calls.with_columns(pl.Series("ops", _ops_inside(trace, calls, ops)))
     classes = (
         ranges.filter(pl.col("ops") > 0)
         .group_by("module", maintain_order=True)
         .agg(pl.col("ops").sum(), pl.col("instance").n_unique().alias("layers"))
-        .filter(pl.col("layers") >= MIN_LAYERS)
-        .sort("ops", descending=True, maintain_order=True)
+        .filter((pl.col("layers") >= MIN_LAYERS) & (pl.col("ops") >= COVERS * total))
+        .filter(pl.col("ops") >= NEARLY * pl.col("ops").max())
+        .sort("layers", "ops", descending=True, maintain_order=True)
     )
-    if classes.is_empty() or classes["ops"][0] < COVERS * int(ops.sum()):
+    if classes.is_empty():
         return None
-    module = str(classes["module"][0])
+    module, owned = str(classes["module"][0]), int(classes["ops"][0])
     chosen = ranges.filter((pl.col("module") == module) & (pl.col("ops") > 0))
-    return _assign(trace, chosen, module)
+    return _assign(trace, chosen, module, "high" if owned >= SURE * total else "medium")
 
 
 def _instances(trace: Trace) -> pl.DataFrame | None:
@@ -55,7 +63,7 @@ def _instances(trace: Trace) -> pl.DataFrame | None:
     parts = texts.str.extract_groups(r"^nn\.Module: (?<module>.+)_(?<instance>\d+)$").struct.unnest()
     return (
         rows.select("pid", "tid", "start_ns", "end_ns")
-        .with_columns(parts["module"], parts["instance"].cast(pl.Int64))
+        .with_columns(parts["module"], parts["instance"].cast(pl.Int64, strict=False))
         .drop_nulls("instance")
     )
 
@@ -74,7 +82,7 @@ def _ops_inside(trace: Trace, ranges: pl.DataFrame, ops: np.ndarray) -> np.ndarr
     return out
 
 
-def _assign(trace: Trace, chosen: pl.DataFrame, module: str) -> ModuleLayers:
+def _assign(trace: Trace, chosen: pl.DataFrame, module: str, confidence: str) -> ModuleLayers:
     """Number the instances in order of their first call and give each launch inside a call its layer."""
     order = chosen.group_by("instance").agg(pl.col("start_ns").min()).sort("start_ns")
     layer = order.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias("layer")).select("instance", "layer")
@@ -89,4 +97,4 @@ def _assign(trace: Trace, chosen: pl.DataFrame, module: str) -> ModuleLayers:
         call_layer[thread["launch_id"].to_numpy()] = np.where(inside, layers, -1)
     launch = trace.gpu_ops["launch_id"].fill_null(-1).to_numpy()
     op_layer = np.where(launch >= 0, call_layer[np.maximum(launch, 0)], -1).astype(np.int32)
-    return ModuleLayers(op_layer, module, layer.height)
+    return ModuleLayers(op_layer, module, layer.height, confidence)

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from trace_budget.analysis.layers.split import edge_layers, layer_starts
-from trace_budget.analysis.layers.tandem import Run, best_run
-from trace_budget.schema.findings import Int64Array
+from trace_budget.analysis.layers.tandem import Run, best_run, twice
+from trace_budget.schema.findings import Int32Array, Int64Array
 
-MAIN_PERIOD = 2  # a layer has at least this many kernels
 FURTHER_PERIOD = 4  # further segments must be clearer than the main one
 FURTHER_SHARE = 0.1
 MODE_NAMES = 3  # kernels that must share a count before counts alone tell the layers
-NOTHING = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One repetition inside a sequence."""
+    """One repetition inside a sequence: `period` kernels, `repeats` times, hold `layers` layers."""
 
     first: int
     period: int
@@ -29,18 +27,13 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A sequence cut into layers: the start of each, where the last one stops, and how it was found.
+    """A sequence cut into layers: the layer of each kernel (-1 for none), their number, and how it was found."""
 
-    `gaps` marks places between segments that belong to no layer.
-    """
-
-    starts: Int64Array
-    stop: int
+    layer: Int32Array
     layers: int
     segments: tuple[Piece, ...]
     method: str
     confidence: str
-    gaps: np.ndarray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,28 +46,31 @@ class _Found:
 def cut_sequence(codes: Int64Array, wanted: int | None = None) -> Cut:
     """Cut the kernel names of one lane (integer codes in order) into layers; `wanted` is the count the user knows."""
     run = best_run(codes)
-    found = _main(codes, run) if run and run.period >= MAIN_PERIOD else None
-    layers = found.starts.size if found else 0
-    if found is None or (wanted is not None and layers != wanted):
-        return _by_counts(codes, wanted) or (
-            _joined(codes, [found]) if found else Cut(NOTHING, 0, 0, (), "none", "low")
-        )
-    further = [
-        more
-        for low, high in ((0, int(found.starts[0])), (found.stop, codes.size))
-        if (more := _further(codes, low, high))
-    ]
-    return _joined(codes, sorted([found, *further], key=lambda f: int(f.starts[0])))
+    if run is None:
+        return _by_counts(codes, wanted) or _twice(codes, wanted) or uncut(codes.size)
+    found = _main(codes, run, (0, codes.size))
+    further = (_further(codes, 0, int(found.starts[0])), _further(codes, found.stop, codes.size))
+    parts = sorted((part for part in (found, *further) if part), key=lambda part: int(part.starts[0]))
+    whole = _joined(codes, parts)
+    if wanted is None or whole.layers == wanted:
+        return whole
+    main = _joined(codes, [found])
+    return main if main.layers == wanted else _by_counts(codes, wanted) or whole
 
 
-def _main(codes: Int64Array, run: Run, bounds: tuple[int, int] | None = None) -> _Found:
+def uncut(size: int) -> Cut:
+    """A sequence without layers."""
+    return Cut(np.full(size, -1, dtype=np.int32), 0, (), "none", "low")
+
+
+def _main(codes: Int64Array, run: Run, bounds: tuple[int, int]) -> _Found:
     """The layers of one run and the odd ones at its edges."""
     starts = layer_starts(codes, run)
-    before, after = edge_layers(codes, starts, run.stop, bounds or (0, codes.size))
+    before, after = edge_layers(codes, starts, run.stop, bounds)
     stop = run.stop
     if after.size:
         usual = int(np.median(np.diff(np.append(starts, run.stop))))
-        stop = min(int(after[-1]) + usual, codes.size)
+        stop = min(int(after[-1]) + usual, bounds[1])
     every = np.concatenate((before, starts, after))
     return _Found(Piece(run.first, run.period, run.repeats, int(every.size)), every, stop)
 
@@ -91,17 +87,32 @@ def _further(codes: Int64Array, low: int, high: int) -> _Found | None:
     return _main(codes, moved, (low, high))
 
 
+def _twice(codes: Int64Array, wanted: int | None) -> Cut | None:
+    """Two equal halves of a step: weak evidence of layers, but all that a model of two layers can show."""
+    run = twice(codes) if wanted in (None, 2) else None
+    if run is None:
+        return None
+    found = _main(codes, run, (0, codes.size))
+    return _cut(codes.size, [found], "period", "low")
+
+
 def _joined(codes: Int64Array, parts: list[_Found]) -> Cut:
-    """Segments one after the other, with the places between them marked as belonging to no layer."""
-    gaps = np.ones(codes.size, dtype=bool)
-    for part in parts:
-        gaps[int(part.starts[0]) : part.stop] = False
-    starts = np.concatenate([part.starts for part in parts])
-    pieces = tuple(part.piece for part in parts)
+    """Segments one after the other; places between them belong to no layer."""
+    count = sum(part.starts.size for part in parts)
     modal = _usual_count(codes)
     # Two independent signs agree: the repetition, and how often most kernels run.
-    agrees = len(parts) == 1 and modal is not None and abs(modal[0] - starts.size) <= 1
-    return Cut(starts, parts[-1].stop, int(starts.size), pieces, "period", "high" if agrees else "medium", gaps)
+    agrees = len(parts) == 1 and modal is not None and abs(modal[0] - count) <= 1
+    return _cut(codes.size, parts, "period", "high" if agrees else "medium")
+
+
+def _cut(size: int, parts: list[_Found], method: str, confidence: str) -> Cut:
+    layer = np.full(size, -1, dtype=np.int32)
+    done = 0
+    for part in parts:
+        place = np.arange(int(part.starts[0]), part.stop)
+        layer[place] = done + np.searchsorted(part.starts, place, side="right") - 1
+        done += part.starts.size
+    return Cut(layer, done, tuple(part.piece for part in parts), method, confidence)
 
 
 def _usual_count(codes: Int64Array) -> tuple[int, int] | None:
@@ -126,9 +137,8 @@ def _by_counts(codes: Int64Array, wanted: int | None) -> Cut | None:
         return None
     anchor = min(once, key=lambda name: int(np.flatnonzero(codes == name)[0]))
     starts = np.flatnonzero(codes == anchor)
-    usual_length = int(np.median(np.diff(starts)))
-    stop = min(int(starts[-1]) + usual_length, codes.size)
-    piece = Piece(int(starts[0]), usual_length, layers, layers)
-    return Cut(
-        starts, stop, layers, (piece,), "counts" if wanted is None else "user", "low" if wanted is None else "medium"
-    )
+    length = int(np.median(np.diff(starts)))
+    piece = Piece(int(starts[0]), length, layers, layers)
+    found = _Found(piece, starts, min(int(starts[-1]) + length, codes.size))
+    method, confidence = ("counts", "low") if wanted is None else ("user", "medium")
+    return _cut(codes.size, [found], method, confidence)

@@ -15,6 +15,8 @@ from trace_budget.schema.findings import Int64Array
 CANDIDATES = 24  # distances tried as periods
 SHIFTS = 2  # multiples of a distance tried too: a super-period of two layer types is two distances long
 MIN_REPEATS = 3
+MIN_TWICE = 4  # kernels of a stretch that comes only twice
+TWICE_SHARE = 0.6  # and the share of the sequence that both make
 MIN_SHARE = 0.05  # a run shorter than this share of the sequence is chance
 SLACK = 1.0  # mismatches up to this many periods do not end a run: one odd layer among equal ones
 
@@ -36,7 +38,8 @@ class Run:
 
 def best_run(codes: Int64Array) -> Run | None:
     """The run that explains most of the sequence; of those that explain nearly as much, the one of shortest period."""
-    runs = [run for period in _candidate_periods(codes) if (run := _longest_run(codes, period))]
+    candidates = (_longest_run(codes, period) for period in _candidate_periods(codes, MIN_REPEATS))
+    runs = [run for run in candidates if run and not _constant(codes, run)]
     if not runs:
         return None
     most = max(run.matching for run in runs)
@@ -47,7 +50,21 @@ def best_run(codes: Int64Array) -> Run | None:
     return best
 
 
-def _candidate_periods(codes: Int64Array) -> list[int]:
+def twice(codes: Int64Array) -> Run | None:
+    """The longest stretch that comes exactly twice in a row, when it is most of the sequence."""
+    for period in sorted(_candidate_periods(codes, 2), reverse=True):
+        run = _longest_run(codes, period) if period >= MIN_TWICE else None
+        if run and run.matching == period and run.stop - run.first == 2 * period and not _constant(codes, run):
+            return run if 2 * period >= TWICE_SHARE * codes.size else None
+    return None
+
+
+def _constant(codes: Int64Array, run: Run) -> bool:
+    """Whether the stretch is one kernel over and over: a loop of copies, not layers."""
+    return bool(np.all(codes[run.first : run.stop] == codes[run.first]))
+
+
+def _candidate_periods(codes: Int64Array, repeats: int) -> list[int]:
     """The commonest distances between successive calls of one name, and their small multiples."""
     order = np.argsort(codes, kind="stable")
     same = codes[order][1:] == codes[order][:-1]
@@ -58,7 +75,7 @@ def _candidate_periods(codes: Int64Array) -> list[int]:
     # A distance d seen c times accounts for c * d positions; long periods have few but heavy distances.
     top = values[np.argsort(-(counts * values), kind="stable")][:CANDIDATES]
     wide = {int(v) * k for v in top for k in range(1, SHIFTS + 1)}
-    return sorted(v for v in wide if 1 <= v <= codes.size // MIN_REPEATS)
+    return sorted(v for v in wide if 1 <= v <= codes.size // repeats)
 
 
 def _longest_run(codes: Int64Array, period: int) -> Run | None:

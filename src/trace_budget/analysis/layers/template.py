@@ -1,69 +1,63 @@
-"""Call sites: the position of each kernel in the layer, the same in layers of different kinds."""
+"""Call sites: the position of each kernel in the layer, the same in layers of every kind and in every step."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-import numpy as np
-
-from trace_budget.schema.findings import Int32Array, Int64Array
+from trace_budget.schema.findings import Int64Array
 
 MOST_KINDS = 64
-LONGEST = 4000
+LONGEST = 2000
 
 
-def positions(codes: Int64Array, starts: Int64Array, stop: int) -> Int32Array:
-    """The position of each kernel of the layers in a template that holds every kind of layer once.
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Where the kernels of each kind of layer stand in a template that holds all kinds.
 
-    The commonest layer comes first; kernels other kinds add are inserted where they stand, so that a kernel which
-    follows a longer attention in every second layer keeps one position. Returns -1 outside the layers.
+    `places` maps a layer (bytes of its codes) to the position of each of its kernels; kinds beyond the limits are
+    absent. `length` is how many positions there are.
     """
-    out = np.full(codes.size, -1, dtype=np.int32)
-    bounds = list(zip(starts.tolist(), [*starts[1:].tolist(), stop], strict=True))
-    kinds: dict[bytes, list[int]] = {}
-    for index, (first, last) in enumerate(bounds):
-        kinds.setdefault(codes[first:last].tobytes(), []).append(index)
-    ranked = sorted(kinds.values(), key=lambda members: (-len(members), members[0]))
-    sequences = [codes[slice(*bounds[members[0]])].tolist() for members in ranked]
-    for members, places in zip(ranked, _placed(sequences), strict=True):
-        for index in members:
-            out[slice(*bounds[index])] = places
-    return out
+
+    places: dict[bytes, list[int]]
+    length: int
 
 
-def _placed(sequences: list[list[int]]) -> list[list[int]]:
-    """Places of each sequence in the merged template; sequences beyond the limits keep their own order."""
-    template: list[int] = list(sequences[0])
-    labels = list(range(len(template)))  # a stable label per template slot
-    slots: list[list[int]] = [list(labels)]
-    for sequence in sequences[1:]:
-        if len(slots) >= MOST_KINDS or len(template) + len(sequence) > LONGEST:
-            slots.append([])
-            continue
-        template, labels, placed = _merge(template, labels, sequence)
-        slots.append(placed)
-    order = {label: place for place, label in enumerate(labels)}
-    return [
-        [order[label] for label in placed] if placed else list(range(len(sequence)))
-        for placed, sequence in zip(slots, sequences, strict=True)
-    ]
+def template_of(layers: Iterable[tuple[Int64Array, int]]) -> Template:
+    """The template of layers (their kernel codes and how often they run).
+
+    The commonest kind comes first; kernels other kinds add are inserted where they stand, so that a kernel which
+    follows a longer attention in every second layer keeps one position.
+    """
+    votes: dict[bytes, int] = {}
+    codes: dict[bytes, list[int]] = {}
+    for layer, count in layers:
+        key = layer.tobytes()
+        votes[key] = votes.get(key, 0) + count
+        codes.setdefault(key, layer.tolist())
+    merged: list[tuple[int, int]] = []  # (code, label) in template order; labels stay when others come between
+    labels: dict[bytes, list[int]] = {}
+    for key in sorted(votes, key=lambda k: -votes[k])[:MOST_KINDS]:
+        if len(merged) + len(codes[key]) <= LONGEST:
+            merged, labels[key] = _merge(merged, codes[key])
+    place = {label: index for index, (_, label) in enumerate(merged)}
+    return Template({key: [place[label] for label in found] for key, found in labels.items()}, len(merged))
 
 
-def _merge(template: list[int], labels: list[int], sequence: list[int]) -> tuple[list[int], list[int], list[int]]:
-    """Insert what the sequence adds to the template; returns template, labels and the labels of the sequence."""
-    merged: list[int] = []
-    merged_labels: list[int] = []
+def _merge(template: list[tuple[int, int]], sequence: list[int]) -> tuple[list[tuple[int, int]], list[int]]:
+    """Insert what the sequence adds to the template; returns it and the labels of the sequence."""
+    merged: list[tuple[int, int]] = []
     placed: list[int] = []
-    fresh = max(labels, default=-1) + 1
-    for tag, a0, a1, b0, b1 in SequenceMatcher(None, template, sequence, autojunk=False).get_opcodes():
+    fresh = len(template)
+    matcher = SequenceMatcher(None, [code for code, _ in template], sequence, autojunk=False)
+    for tag, a0, a1, b0, b1 in matcher.get_opcodes():
         merged += template[a0:a1]
-        merged_labels += labels[a0:a1]
         if tag == "equal":
-            placed += labels[a0:a1]
+            placed += [label for _, label in template[a0:a1]]
             continue
-        added = list(range(fresh, fresh + b1 - b0))
+        added = [(code, fresh + offset) for offset, code in enumerate(sequence[b0:b1])]
         fresh += b1 - b0
-        merged += sequence[b0:b1]
-        merged_labels += added
-        placed += added
-    return merged, merged_labels, placed
+        merged += added
+        placed += [label for _, label in added]
+    return merged, placed
