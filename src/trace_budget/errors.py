@@ -48,6 +48,10 @@ class NotInTraceError(TraceBudgetError):
     exit_code = 4
 
 
+class NoSuchKernelError(NotInTraceError):
+    """No kernel of the steps that count has the name that was asked for."""
+
+
 class OutputError(TraceBudgetError):
     """The output cannot or will not be written."""
 

@@ -64,10 +64,12 @@ def _short_replays(replays: pl.DataFrame, steps: Steps) -> pl.DataFrame:
     Where most of one batch differ from each other, most have lost kernels and the largest shows what is usual; where
     no batch is known, they may be different graphs.
     """
-    sizes = steps.frame.select(pl.col("step_index").cast(pl.Int32), "batch_size", "phase")
+    # A first or last step that is cut off runs fewer kernels for that reason alone.
+    whole = steps.frame.filter(pl.col("complete"))
+    sizes = whole.select(pl.col("step_index").cast(pl.Int32), "batch_size", "phase")
     placed = (
         replays.filter(pl.col("step_index") >= 0)
-        .join(sizes, on="step_index", how="left")
+        .join(sizes, on="step_index", how="inner")
         .sort("launch_id")
         .with_columns(
             pl.int_range(pl.len()).over("step_index").alias("turn"), pl.len().over("step_index").alias("replays")

@@ -44,7 +44,9 @@ def claim_of(found: Match, saving: Saving) -> Claim:
     return Claim(found.ops["op_id"].to_numpy(), saving.low, saving.expected, saving.high)
 
 
-def settle(base: Ground, found: Match, saving: Saving, moved: tuple[float, float, float], loop: str) -> Bounds:
+def settle(
+    base: Ground, found: Match, saving: Saving, claim: Claim, moved: tuple[float, float, float], loop: str
+) -> Bounds:
     """Bring a propagated interval together with the simpler bounds and the rules of loop and contention."""
     ops = found.ops
     per_step = [float(values.sum()) / found.steps for values in (saving.low, saving.expected, saving.high)]
@@ -56,7 +58,8 @@ def settle(base: Ground, found: Match, saving: Saving, moved: tuple[float, float
     headroom = base.headroom_ns
     low, expected = _limited(moved[0], moved[1], headroom, loop)
     high = _highest(moved[2], per_step[2], chain, shared, contended)
-    low, expected, high = _ordered(low, expected, high, per_step[0])
+    worst = float(np.minimum(claim.low, 0.0).sum()) / found.steps
+    low, expected, high = _ordered(low, expected, high, worst)
     return Bounds(
         per_step[1],
         float((saving.expected * alone).sum()) / found.steps,
@@ -118,9 +121,9 @@ def _limited(low: float, expected: float, headroom: float | None, loop: str) -> 
     return (0.0, expected) if headroom is None else (min(low, headroom), min(expected, headroom))
 
 
-def _ordered(low: float, expected: float, high: float, naive_low: float) -> tuple[float, float, float]:
-    """Keep low <= expected <= high; a candidate cannot cost more than all of its costs in a row."""
-    low = max(min(low, high), min(naive_low, 0.0))
+def _ordered(low: float, expected: float, high: float, worst: float) -> tuple[float, float, float]:
+    """Keep low <= expected <= high; a candidate cannot cost more than all of its costs in a row (`worst`)."""
+    low = max(min(low, expected, high), worst)
     return low, min(max(expected, low), high), high
 
 

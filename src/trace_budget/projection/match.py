@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from trace_budget.errors import NotInTraceError, UsageError
+from trace_budget.errors import NoSuchKernelError, NotInTraceError, UsageError
 from trace_budget.projection.names import closest, matching
 from trace_budget.schema.findings import Layers, Steps
 from trace_budget.schema.options import Selection
@@ -79,10 +79,10 @@ def match(ops: pl.DataFrame, selection: Selection, steps: Steps, layers: Layers,
     return Match(label, tuple(found), chosen.select(columns).sort("op_id"), len(steps.used), layers.layers)
 
 
-def _nothing(pattern: str, names: list[str], path: str) -> NotInTraceError:
+def _nothing(pattern: str, names: list[str], path: str) -> NoSuchKernelError:
     near = closest(pattern, names)
     advice = "Closest: " + "; ".join(_short(name) for name in near) if near else "trace-budget kernels lists the names."
-    return NotInTraceError(
+    return NoSuchKernelError(
         "no kernel of the counted steps matches",
         where=path,
         expected=f"--kernel {pattern!r}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from trace_budget.errors import NotInTraceError, UsageError
+from trace_budget.errors import NoSuchKernelError, NotInTraceError, UsageError
 from trace_budget.projection.bounds import Bounds
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.project import Projection, project_candidate
@@ -71,7 +71,7 @@ def mix(phases: Sequence[tuple[str, float, Found]], candidate: Candidate, asked:
     for phase, weight, found in phases:
         try:
             projection = project_candidate(found, candidate, asked, policy)
-        except NotInTraceError as error:
+        except NoSuchKernelError as error:
             missing = error
             projection = None
         shares.append(Share(phase, weight, token_of(found.steps, replace(asked, token_ms=None)).step_ns, projection))

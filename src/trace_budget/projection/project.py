@@ -104,7 +104,7 @@ def conclude(ask: Ask, base: Ground, target: Target, moved: tuple[float, float, 
     _asserted(change, calls, trace)
     _complete_replays(change, ask.found)
     hit = _hit_rate(change, calls)
-    raw = settle(base, target.timed, saving, moved, ask.token.loop)
+    raw = settle(base, target.timed, saving, target.claim, moved, ask.token.loop)
     limits = _per_step(raw, hit, ns_from_us(change.per_step_us or 0.0))
     token = token_of(steps, ask.token)
     answers = evidence(change, saving, calls, steps, layers, raw)

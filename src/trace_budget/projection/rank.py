@@ -86,7 +86,7 @@ def rank(found: Found, asked: CandidateSet, others: Sequence[Found] = ()) -> Ran
 
 
 def _in_order(joint: Together) -> Together:
-    low = min(joint.low, joint.high)
+    low = min(joint.low, joint.expected, joint.high)
     return Together(low, min(max(joint.expected, low), joint.high), joint.high)
 
 

@@ -133,7 +133,9 @@ class Sweep:
         self.next_launch = _next_launch(line)
         self.rest_ns: dict[int, dict[int, float]] = {}
         for op in sorted(vanishing, reverse=True):
-            for column, before in vanishing[op]:
+            # An op that starts between two of the fused kernels may wait for the first of them.
+            beside = op + 1 < line.size and line.start_ns[op + 1] < line.end_ns[op]
+            for column, before in (pair for pair in vanishing[op] if op == pair[1] + 1 and not beside):
                 behind = self.rest_ns.get(op, {}).get(column, 0.0)
                 self.rest_ns.setdefault(before, {})[column] = behind + float(line.end_ns[op] - line.end_ns[before])
         waited = (line.host.end_ns - line.host.start_ns)[line.host.is_wait]

@@ -1,0 +1,67 @@
+"""Several phases weighted together, against the arithmetic of a mixed workload."""
+
+import pytest
+
+from projection.builders import Call, Op, Range, hand_trace
+from trace_budget import api
+from trace_budget.errors import NotInTraceError, UsageError
+from trace_budget.projection.candidates import Candidate
+from trace_budget.projection.mixture import mix, weights_of
+from trace_budget.schema.options import Change, Policy, Scope, Selection, TokenInput
+from trace_budget.schema.trace import Trace
+
+
+def two_phases() -> Trace:
+    """Decode steps of 44 ms that run `hit` 48 times, and one mixed step of 80 ms that does not."""
+    ops: list[Op] = []
+    calls, ranges, at = [], [], 0.0
+    for index, (name, length) in enumerate(
+        [("decode", 44_000.0), ("mixed", 80_000.0), ("decode", 44_000.0), ("end", 1.0)]
+    ):
+        text = "execute_context_2(9)_generation_3(3)" if name == "mixed" else "execute_context_0(0)_generation_3(3)"
+        graph = 10 * index + 1
+        ranges.append(Range(at - 20, at + 5, text))
+        calls.append(Call("cudaGraphLaunch", at - 15, at - 5, graph))
+        calls.append(Call("cudaStreamSynchronize", at - 4, at + length - 40, graph + 1))
+        if name == "end":
+            ops.append(Op("other", at, 10, 7, graph))
+            break
+        busy = length - 50
+        per_call = 12.93559
+        rest = busy - (48 * per_call if name == "decode" else 0)
+        begin = at
+        for call in range(48 if name == "decode" else 0):
+            ops.append(Op("hit", begin, per_call, 7, graph, node=call))
+            begin += per_call
+        ops.append(Op("other", begin, rest, 7, graph, node=99))
+        at += length
+    return hand_trace(ops, calls, ranges)
+
+
+def test_saving_and_step_time_are_weighted_before_they_are_compared() -> None:
+    trace = two_phases()
+    weights = weights_of("decode=0.9,mixed=0.1")
+    phases = [(phase, share, api.analyse(trace, Scope(phase=phase, steps="0:3"))) for phase, share in weights.items()]
+    result = mix(phases, Candidate("", Change(saving_us=3.1084), Selection("hit")), TokenInput(), Policy())
+    decode, mixed = result.shares
+    assert mixed.projection is None
+    assert decode.saved("naive") == pytest.approx(149_203.2)
+    # 0.9 x 149.2032 us of 0.9 x 44 ms + 0.1 x 80 ms (steps here differ by the idle ends of their windows)
+    whole = 0.9 * decode.step_ns + 0.1 * mixed.step_ns
+    assert result.step_ns == pytest.approx(whole)
+    assert result.pct.naive == pytest.approx(100 * 0.9 * 149_203.2 / whole)
+    assert result.pct.naive == pytest.approx(0.28211, rel=2e-3)
+    assert result.verdict.verdict == "NO-GO"
+
+
+def test_no_phase_runs_the_kernel() -> None:
+    phases = [("decode", 1.0, api.analyse(two_phases(), Scope(phase="decode")))]
+    with pytest.raises(NotInTraceError, match="no kernel of the counted steps matches"):
+        mix(phases, Candidate("", Change(free=True), Selection("zebra")), TokenInput(), Policy())
+
+
+def test_weights_are_shares() -> None:
+    assert weights_of("decode=9, mixed=1") == {"decode": 0.9, "mixed": 0.1}
+    for text in ("decode", "decode=", "decode=-1", "decode=inf", "sleep=1", ""):
+        with pytest.raises(UsageError, match="not a share of steps"):
+            weights_of(text)
