@@ -83,7 +83,8 @@ def test_every_key_arrives() -> None:
         ),
         ('[[candidate]]\nid = "a"\nreplace = { sequence = [] }\nnew_us = 3', 4, "an empty sequence"),
         (
-            '[[candidate]]\nid = "b"\nmatch = { kernel = "x" }\nfree = true\n[[candidate]]\nid = "a"\nmatch = { kernel = "x" }\n'
+            '[[candidate]]\nid = "b"\nmatch = { kernel = "x" }\nfree = true\n'
+            '[[candidate]]\nid = "a"\nmatch = { kernel = "x" }\n'
             'new_us = "x"',
             9,
             "Expected `float | null`",

@@ -14,7 +14,7 @@ CLOCK_US = 5_000.0
 
 
 def rank(work_us: float, other_us: float, clock_us: float = 0.0) -> Trace:
-    """One rank of two: w(work_us), an all-reduce that needs both and takes 10 us, tail(10); host waits for each step."""
+    """One rank of two: w(work_us), an all-reduce of 10 us that needs both, tail(10); the host waits."""
     ops, calls, ranges = [], [], []
     for step in range(STEPS):
         at, graph = 400.0 * step + clock_us, 10 * step + 1
