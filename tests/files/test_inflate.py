@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trace_budget.errors import InputError
@@ -50,6 +50,7 @@ def test_whole_files(tmp_path: Path, data: bytes, size: int) -> None:
 
 
 @pytest.mark.parametrize("fast", [True, False])
+@settings(deadline=None)
 @given(cut=st.integers(1, len(PACKED) - 1))
 def test_a_cut_stream_gives_what_was_written_before_the_cut(
     tmp_path_factory: pytest.TempPathFactory, fast: bool, cut: int

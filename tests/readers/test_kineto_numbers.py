@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trace_budget.readers.kineto_numbers import LONGEST_NS, SYNTHETIC_BELOW, Ids, int_column, ns_from_us, whole_number
@@ -19,6 +19,7 @@ def expected_ns(text: str) -> int | None:
     return ns if abs(ns) <= LONGEST_NS - 1_000 else None
 
 
+@settings(deadline=None)
 @given(st.lists(DIGITS | st.integers(-(10**18), 10**18) | st.floats(-1e15, 1e15)))
 def test_times_equal_decimal_arithmetic(values: list[Decimal | int | float]) -> None:
     texts = [str(value) for value in values]
@@ -28,6 +29,7 @@ def test_times_equal_decimal_arithmetic(values: list[Decimal | int | float]) -> 
     assert ns_from_us(quoted).to_list() == expected
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**16), st.integers(0, 999))
 def test_three_decimals_are_exact_at_any_epoch(us: int, ns: int) -> None:
     expected = us * 1000 + ns if us * 1000 + ns < LONGEST_NS - 1_000 else None

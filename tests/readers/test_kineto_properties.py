@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kineto_by_json import rows_of
@@ -62,6 +62,7 @@ DECOYS = {
 }
 
 
+@settings(deadline=None)
 @given(
     st.lists(events(), min_size=1, max_size=12),
     st.sampled_from(LAYOUTS),

@@ -12,6 +12,7 @@ from trace_budget.files.json_repair import candidates
 _STRUCTURE = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]]', re.DOTALL)
 _OFFSET = re.compile(r"\(byte (\d+)\)$")
 _OPENS = re.compile(rb"\s*:\s*\[")
+_EVENT = re.compile(rb'"ph"\s*:')
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PADDING = b" \t\r\n\0"
 _DECODER = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -21,13 +22,13 @@ _DECODER = msgspec.json.Decoder(dict[str, msgspec.Raw])
 class Fields:
     """The other members of the array's object, undecoded.
 
-    `closed` says whether the document came to its end, `readable` whether its members could be read, `more` whether
-    another document follows in the same file.
+    `closed` says whether the document came to its end, `damaged` whether something is wrong outside the array,
+    `more` whether objects follow that are not in the array: another document, or what damage cut off from it.
     """
 
     values: dict[str, msgspec.Raw] = field(default_factory=dict)
     closed: bool = False
-    readable: bool = True
+    damaged: bool = False
     more: bool = False
 
 
@@ -66,33 +67,36 @@ def fields_around(head: bytes, tail: bytes | None) -> Fields:
     """The fields of the object from the text before the array's key and after the array; tail None: never closed."""
     head = head.removeprefix(_BYTE_ORDER_MARK).lstrip()
     if not head:
-        return Fields(closed=tail is not None, more=_document_follows(tail or b""))
+        rest = (tail or b"").strip(_PADDING)
+        return Fields(closed=tail is not None, damaged=bool(rest), more=_objects_follow(rest))
     if tail is not None:
-        values, rest = _members(head + b'"":0' + tail)
+        values, rest, mended = _members(head + b'"":0' + tail)
         if values is not None:
-            return Fields(values, closed=True, more=_document_follows(rest))
+            more = _objects_follow(rest) or (mended and _EVENT.search(tail) is not None)
+            return Fields(values, closed=True, damaged=mended or bool(rest), more=more)
     cut = tail is None or not tail.rstrip(_PADDING).endswith(b"}")
-    values, _ = _members(head + b'"":0}')
-    return Fields(values or {}, closed=not cut, readable=cut and values is not None)
+    values, _, mended = _members(head + b'"":0}')
+    more = tail is not None and _EVENT.search(tail) is not None
+    return Fields(values or {}, closed=not cut, damaged=mended or values is None or not cut, more=more)
 
 
-def _members(text: bytes) -> tuple[dict[str, msgspec.Raw] | None, bytes]:
-    """The members of the object at the start of `text`, mended where needed, and what follows it."""
+def _members(text: bytes) -> tuple[dict[str, msgspec.Raw] | None, bytes, bool]:
+    """The members of the object at the start of `text`, what follows it, and whether it had to be mended."""
     try:
-        return _DECODER.decode(text), b""
+        return _DECODER.decode(text), b"", False
     except msgspec.DecodeError as error:
         if is_trailing(error):
             end = text.rfind(b"}", 0, offset_of(error, len(text)) - 1) + 1
-            return _DECODER.decode(text[:end]), text[end:]
+            return _DECODER.decode(text[:end]), text[end:].strip(_PADDING), False
     except UnicodeDecodeError:
         return _members(text.decode("utf-8", "replace").encode())
     for candidate in candidates(text):
         try:
-            return _DECODER.decode(candidate), b""
+            return _DECODER.decode(candidate), b"", True
         except msgspec.DecodeError:
             continue
-    return None, b""
+    return None, b"", True
 
 
-def _document_follows(text: bytes) -> bool:
-    return text.lstrip()[:1] in (b"{", b"[")
+def _objects_follow(text: bytes) -> bool:
+    return text[:1] in (b"{", b"[") or _EVENT.search(text) is not None

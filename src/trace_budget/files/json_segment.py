@@ -49,9 +49,9 @@ class Piece(Generic[T]):
 class SegmentReader(Generic[T]):
     """Decodes pieces of a JSON array.
 
-    `decode` turns the bytes of a JSON array into objects, raising msgspec.DecodeError. A piece is a buffer between `[`
-    and `]` that the caller put there. Where it was cut at a wrong place its last object is left for the next piece
-    (`stop` points at it), unless `final`: nothing follows then.
+    `decode` turns the bytes of a JSON array into objects, raising msgspec.DecodeError only for what is no JSON:
+    elements of any kind must pass. A piece is a buffer between `[` and `]` that the caller put there. Where it was cut
+    at a wrong place its last object is left for the next piece (`stop` points at it), unless `final`.
     """
 
     def __init__(self, decode: Callable[[memoryview], list[T]]) -> None:
@@ -80,11 +80,8 @@ class SegmentReader(Generic[T]):
         """Take what is whole around one error; the index of the object to go on with, -1 when the piece is done."""
         bad = at + offset_of(error, len(buffer) - at)
         if is_trailing(error):
-            end = buffer.rfind(b"]", at, bad - 1)
-            piece.objects += self._decode(memoryview(buffer)[at : end + 1])
-            piece.stop, piece.ended = end + 1, not self._more_objects(buffer, end)
-            return -1 if piece.ended else _next_object(buffer, end, end + 1)
-        start = _last_object(buffer, at, bad)
+            return self._past_bracket(piece, buffer, at, buffer.rfind(b"]", at, bad - 1), offset, final)
+        start, bad = _last_object(buffer, at, bad)
         self._take_whole(piece, buffer, at, start)
         after = _next_object(buffer, start, bad)
         if after < 0 and not final:
@@ -95,6 +92,19 @@ class SegmentReader(Generic[T]):
             return -1
         self._mend(piece, bytes(buffer[start:after]), offset + start, cut=False)
         return after
+
+    def _past_bracket(self, piece: Piece[T], buffer: bytearray, at: int, end: int, offset: int, final: bool) -> int:
+        """Take the objects before a `]`; after damage it may be none of the array's, which only what follows tells."""
+        more = self._more_objects(buffer, end)
+        if not (more or final) and self.damage.first_offset is not None:
+            piece.stop = at + 1
+            return -1
+        piece.objects += self._decode(memoryview(buffer)[at : end + 1])
+        piece.stop, piece.ended = end + 1, not more
+        if not more:
+            return -1
+        self.damage.note(offset + end)
+        return _next_object(buffer, end, end + 1)
 
     def _more_objects(self, buffer: bytearray, end: int) -> bool:
         """Whether a `]` is not the array's, but one that damage left: objects of the same kind follow."""
@@ -141,18 +151,30 @@ class SegmentReader(Generic[T]):
         return None
 
 
-def _last_object(buffer: bytearray, at: int, bad: int) -> int:
-    """Where the last object that begins before an error begins; the text up to there is known to be well-formed."""
+def _last_object(buffer: bytearray, at: int, bad: int) -> tuple[int, int]:
+    """Where the last object that begins before an error begins, and where the error is at the latest.
+
+    The text up to the error is known to be well-formed, but the error may be told up to a word too late: an object that
+    no comma announces lies behind it.
+    """
     depth, last = 1, at + 1
     for found in _STRUCTURE.finditer(buffer, at + 1, bad):
         token = found[0]
         if token in (b"{", b"["):
-            if depth == 1:
-                last = found.start()
+            if depth == 1 and not _is_announced(buffer, found.start()):
+                return last, found.start()
+            last = found.start() if depth == 1 else last
             depth += 1
         elif token in (b"}", b"]"):
             depth -= 1
-    return last
+    return last, bad
+
+
+def _is_announced(buffer: bytearray, at: int) -> bool:
+    before = at - 1
+    while buffer[before] in b" \t\r\n":
+        before -= 1
+    return buffer[before] in b",["
 
 
 def _next_object(buffer: bytearray, start: int, bad: int) -> int:

@@ -29,10 +29,10 @@ def file_caveats(ended: bool, fields: Fields, damage: Damage, plain_damage: str)
         text = "damaged events could not be read and were dropped: calls and sums may be too low"
         found.append(Caveat("damaged_events_dropped", text, damage.dropped, "warning", first))
     if fields.more:
-        text = "another trace follows in the same file (several ranks in one?): only the first was read"
+        text = "events follow after the end of the first list (several ranks in one file?): only that list was read"
         found.append(Caveat("several_documents", text, 1, "warning"))
-    if not fields.readable:
-        text = "the metadata around the events is damaged: device, rank and absolute times are unknown"
+    if fields.damaged and not fields.more:
+        text = "the metadata around the events is damaged: device, rank and absolute times may be unknown"
         found.append(Caveat("damaged_metadata", text, 1, "warning"))
     return tuple(found)
 
