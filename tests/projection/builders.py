@@ -116,9 +116,12 @@ def graph_steps(chain: Iterable[tuple[str, float]], step_us: float, steps: int =
 
 
 def repeated_steps(
-    chains: Sequence[Sequence[tuple[str, float]]], step_us: float | Sequence[float], **facts: Any
+    chains: Sequence[Sequence[tuple[str, float]]],
+    step_us: float | Sequence[float],
+    names: Sequence[str] = (),
+    **facts: Any,
 ) -> Trace:
-    """Like `graph_steps` with a chain of its own for each step."""
+    """Like `graph_steps` with a chain (and an annotation) of its own for each step."""
     lengths = [float(step_us)] * len(chains) if isinstance(step_us, (int, float)) else list(step_us)
     ops: list[Op] = []
     calls: list[Call] = []
@@ -131,6 +134,6 @@ def repeated_steps(
             at = round(at + round(us, 3), 3)
         calls.append(Call("cudaGraphLaunch", begin, begin + 4, 10 * index + 1))
         calls.append(Call("cudaStreamSynchronize", begin + 4, max(at + 3, begin + 6), 10 * index + 2))
-        ranges.append(Range(begin - 1, begin + 4.5, ANNOTATION))
+        ranges.append(Range(begin - 1, begin + 4.5, names[index] if names else ANNOTATION))
         begin += length
     return hand_trace(ops, calls, ranges, **facts)

@@ -36,7 +36,9 @@ def dispatch_floor(trace: Trace) -> Floor:
         return Floor(None, 0, 2_000, 0.0)
     durations = (ops["end_ns"] - ops["start_ns"]).to_numpy()
     ordered = ops.sort("device", "stream", "op_id")
-    gap = (ordered["start_ns"] - ordered["end_ns"].shift()).to_numpy()
+    # Where branches share one recorded stream, an op follows the one that ended last, not the one before it.
+    reach = ordered.select(pl.col("end_ns").cum_max().shift().over("device", "stream"))["end_ns"]
+    gap = (ordered["start_ns"] - reach).to_numpy()
     same = (
         ordered["device"].eq_missing(ordered["device"].shift())
         & ordered["stream"].eq_missing(ordered["stream"].shift())

@@ -31,7 +31,7 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class _Replays:
-    """Starts and ends of every node over all replays of one graph: (replays, nodes), for refuting and measuring pairs."""
+    """Starts and ends of every node over all replays of one graph: (replays, nodes); they refute and measure pairs."""
 
     start: Int64Array
     end: Int64Array
@@ -89,6 +89,9 @@ def _causes(line: Timeline, op: int, near: list[int], host_slack: int) -> list[t
         return out
     known_ops = {p for p, _ in out}
     last = max((int(line.end_ns[p]) for p in near), default=0)
+    if 0 <= host_slack <= HOST_TIGHT_NS and start - last > line.touch_ns:
+        # The launch alone explains the start; what ended well before it did not hold it back.
+        last = start - line.gap_ns
     return out + [(p, last - int(line.end_ns[p])) for p in near if p not in known_ops]
 
 
@@ -104,9 +107,9 @@ def _repeat_over_replays(line: Timeline, causes: list[list[tuple[int, int]]]) ->
         table = _Replays(line.start_ns[grid], line.end_ns[grid], line.touch_ns)
         column = {int(op): place for row in members for place, op in enumerate(row)}
         nearby: dict[int, set[int]] = {}
-        for op in column:
+        for op, place in column.items():
             inside = (p for p, _ in causes[op] if p in column and line.replay[p] == line.replay[op])
-            nearby.setdefault(column[op], set()).update(column[p] for p in inside)
+            nearby.setdefault(place, set()).update(column[p] for p in inside)
         inner = {after: table.lags(after, sorted(candidates)) for after, candidates in nearby.items()}
         for row in members:
             for place, op in enumerate(row):
@@ -134,20 +137,36 @@ def _join_loose_ends(line: Timeline, causes: list[list[tuple[int, int]]]) -> Non
     """Give ops that cause nothing a successor: the last op before the next fork of their replay or of another stream.
 
     Branches of a layer are joined before the next layer forks; any earlier join would only say more than is known.
+    A branch that its replay never joins holds back what follows the replay.
     """
     followed = np.zeros(line.size, dtype=bool)
     for pairs in causes:
         followed[[p for p, _ in pairs]] = True
     beside = _runs_beside(line)
     forks = np.append(np.flatnonzero(beside), line.size)
-    for op in np.flatnonzero(~followed & beside):
+    for op in np.flatnonzero(~followed & beside).tolist():
         first = int(np.searchsorted(line.start_ns, line.end_ns[op], side="left"))
         next_fork = int(forks[np.searchsorted(forks, first, side="left")])
-        for later in range(min(next_fork, first + JOIN_WINDOW, line.size) - 1, first - 1, -1):
-            same = line.replay[later] == line.replay[op] if line.replay[op] >= 0 else line.lane[later] != line.lane[op]
-            if same and not line.edges_known[later]:
-                causes[later].append((int(op), max(int(line.start_ns[later] - line.end_ns[op]) - line.gap_ns, 0)))
-                break
+        window = range(min(next_fork, first + JOIN_WINDOW, line.size) - 1, first - 1, -1)
+        join = next((later for later in window if _may_join(line, op, later)), None)
+        join = _behind_replay(line, op) if join is None and line.replay[op] >= 0 else join
+        if join is not None:
+            causes[join].append((op, max(int(line.start_ns[join] - line.end_ns[op]) - line.gap_ns, 0)))
+
+
+def _may_join(line: Timeline, op: int, later: int) -> bool:
+    if line.edges_known[later]:
+        return False
+    return bool(line.replay[later] == line.replay[op] if line.replay[op] >= 0 else line.lane[later] != line.lane[op])
+
+
+def _behind_replay(line: Timeline, op: int) -> int | None:
+    """The first op on the streams of a replay that starts after all of it has ended."""
+    nodes = np.flatnonzero(line.replay == line.replay[op])
+    first = int(np.searchsorted(line.start_ns, line.end_ns[nodes].max(), side="left"))
+    window = np.arange(first, min(first + JOIN_WINDOW, line.size))
+    after = window[np.isin(line.lane[window], line.lane[nodes]) & (line.replay[window] != line.replay[op])]
+    return int(after[0]) if after.size else None
 
 
 def _runs_beside(line: Timeline) -> np.ndarray:

@@ -138,8 +138,7 @@ class Sweep:
             for column, before in (pair for pair in vanishing[op] if op == pair[1] + 1 and not beside):
                 behind = self.rest_ns.get(op, {}).get(column, 0.0)
                 self.rest_ns.setdefault(before, {})[column] = behind + float(line.end_ns[op] - line.end_ns[before])
-        waited = (line.host.end_ns - line.host.start_ns)[line.host.is_wait]
-        self.wait_cost_ns = min(int(waited.min()), POLL_NS) if waited.size else POLL_NS
+        self.wait_cost_ns = _wait_cost(line)
 
     def _state(self) -> _Bound:
         size, columns = self.line.size, self.columns
@@ -349,6 +348,18 @@ def _host_may_hold(line: Timeline) -> np.ndarray:
     tolerance = max(high - low, 1_000) + np.where(launched, line.latest_release_ns - called, 0)
     held: np.ndarray = launched & (line.start_ns - called - low <= tolerance)
     return held
+
+
+def _wait_cost(line: Timeline) -> int:
+    """What a wait call itself takes: the shortest that waited for nothing, else the shortest return from the device."""
+    entered, returned = line.host.start_ns[line.host.is_wait], line.host.end_ns[line.host.is_wait]
+    if entered.size == 0:
+        return POLL_NS
+    ends = np.sort(line.end_ns)
+    ended = ends[np.maximum(np.searchsorted(ends, returned, side="right") - 1, 0)]
+    idle = (ended <= entered) | (ended > returned)
+    own = (returned - entered)[idle] if idle.any() else returned - ended
+    return min(int(own.min()), POLL_NS)
 
 
 def _usual_return(line: Timeline) -> int:

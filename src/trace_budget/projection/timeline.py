@@ -139,15 +139,18 @@ def _arrays(trace: Trace, ops: pl.DataFrame, floor: Floor, count: int, following
     end = ops["end_ns"].to_numpy() - origin
     lane = _dense(ops["stream"].fill_null(-1).to_numpy())
     launch, host, replay = _host(trace, ops, origin)
-    fifo = _in_order(start, end, _previous_on_lane(lane, end, replay))
+    ahead = _previous_on_lane(lane, end, replay)
+    fifo = _in_order(start, end, ahead)
+    ordered = bool((fifo == ahead).all())
     start, early = _touching(start, end, fifo)
     before = np.where(early, np.minimum(end[np.maximum(fifo, 0)], end), start)
-    latency = _latency(start, end, launch, replay, host)
-    waits = _known_waits(trace, ops, host, launch)
+    latency = _latency(start, end, launch, replay, host, _busy_until(trace, ops) - origin)
+    waits = _known_waits(trace, ops, host)
     release = _release(start, launch, replay, host, latency)
-    single = np.unique(lane).size == 1
-    # With one stream, or with every cross-stream wait recorded, nothing else can hold an eager op back.
-    known = (replay < 0) & (single or _waits_recorded(trace))
+    # With one stream, or with every cross-stream wait recorded, nothing else can hold an eager op back. Streams whose
+    # ops overlap are not those the ops ran on.
+    complete = ordered and (np.unique(lane).size == 1 or _waits_recorded(trace))
+    known = (replay < 0) & complete & ~_behind_branches(start, end, fifo, replay)
     return Timeline(
         ops["op_id"].to_numpy(), ops["step"].to_numpy().astype(np.int64), start, end, end - before, lane, fifo, early,
         replay, _nodes(ops, replay), launch, release, _latest_release(start, end, release, launch, replay, host),
@@ -230,6 +233,15 @@ def _in_order(start: Int64Array, end: Int64Array, fifo: Int64Array) -> Int64Arra
     return np.where(ahead > PDL_MOST_NS, -1, fifo)
 
 
+def _behind_branches(start: Int64Array, end: Int64Array, fifo: Int64Array, replay: Int64Array) -> np.ndarray:
+    """Ops that follow a replay of several branches: each of its last nodes may hold them back, not the latest only."""
+    nodes = pl.DataFrame({"replay": replay, "start": start, "end": end}).with_row_index("op").filter(replay >= 0)
+    beside = nodes.filter(pl.col("start") < pl.col("end").cum_max().shift().over("replay"))
+    followed = np.where(fifo >= 0, replay[np.maximum(fifo, 0)], -1)
+    behind: np.ndarray = (followed >= 0) & np.isin(followed, beside["replay"].unique().to_numpy())
+    return behind
+
+
 def _touching(start: Int64Array, end: Int64Array, fifo: Int64Array) -> tuple[Int64Array, np.ndarray]:
     """Starts with clock grain removed, and which ops truly start before their predecessor on the stream ended."""
     previous_end = np.where(fifo >= 0, end[np.maximum(fifo, 0)], start)
@@ -269,9 +281,18 @@ def _host(trace: Trace, ops: pl.DataFrame, origin: int) -> tuple[Int64Array, Hos
     return launch, host, np.where(replay >= 0, _dense(replay) - int((replay < 0).any()), -1)
 
 
-def _latency(start: Int64Array, end: Int64Array, launch: Int64Array, replay: Int64Array, host: Host) -> tuple[int, int]:
+def _busy_until(trace: Trace, ops: pl.DataFrame) -> int:
+    """When the device was done with all that started before these ops; the smallest integer when there was nothing."""
+    first, device = ops["op_id"][0], ops["device"][0]
+    before = trace.gpu_ops.filter((pl.col("op_id") < first) & pl.col("device").eq_missing(pl.lit(device)))
+    return int(before["end_ns"].max() or 0) if before["end_ns"].count() else np.iinfo(np.int64).min // 2  # type: ignore[arg-type]
+
+
+def _latency(
+    start: Int64Array, end: Int64Array, launch: Int64Array, replay: Int64Array, host: Host, busy_until: int
+) -> tuple[int, int]:
     """(low, high) time from a launch call to the start of its op when the device had nothing else to do at the call."""
-    reach = np.concatenate(([0], np.maximum.accumulate(end)[:-1]))
+    reach = np.maximum(np.concatenate(([busy_until], np.maximum.accumulate(end)[:-1])), busy_until)
     called = host.start_ns[np.maximum(launch, 0)] if host.start_ns.size else start
     first = np.concatenate(([True], launch[1:] != launch[:-1])) | (replay < 0)
     lag = (start - called)[(launch >= 0) & first & (reach <= called)]
@@ -325,26 +346,25 @@ def _nodes(ops: pl.DataFrame, replay: Int64Array) -> Int64Array:
     return _dense(name * (int(turn.max()) + 1) + turn)
 
 
-def _known_waits(trace: Trace, ops: pl.DataFrame, host: Host, launch: Int64Array) -> tuple[tuple[int, ...], ...]:
-    """Ops each op waits for through recorded events: the last before the record holds the next behind the wait."""
+def _known_waits(trace: Trace, ops: pl.DataFrame, host: Host) -> tuple[tuple[int, ...], ...]:
+    """Ops each op waits for through recorded events: the last before the record holds the next behind the wait.
+
+    Before and behind go by the order of the calls, which may share a time stamp.
+    """
     out: list[tuple[int, ...]] = [() for _ in range(ops.height)]
     waits = trace.syncs.filter((pl.col("kind") == "stream_wait") & pl.col("wait_correlation").is_not_null())
     if waits.is_empty() or not host.visible:
         return tuple(out)
-    by_correlation = (
-        trace.calls.drop_nulls("correlation").select("correlation", "start_ns").unique("correlation", keep="first")
+    call = trace.calls.drop_nulls("correlation").select("correlation", "launch_id").unique("correlation", keep="first")
+    record = waits.join(call, left_on="wait_correlation", right_on="correlation", how="inner").rename(
+        {"launch_id": "record"}
     )
-    record = waits.join(
-        by_correlation, left_on="wait_correlation", right_on="correlation", how="inner", suffix="_record"
-    )
-    both = record.join(by_correlation, on="correlation", how="inner", suffix="_wait")
-    stream = ops["stream"].fill_null(-1).to_numpy()
-    begin = np.where(launch >= 0, host.start_ns[np.maximum(launch, 0)], np.iinfo(np.int64).max)
-    origin = int(ops["start_ns"][0])
-    columns = ("stream", "wait_stream", "start_ns_record", "start_ns_wait")
-    for waiting, recorded, at_record, at_wait in zip(*(both[c].to_list() for c in columns), strict=True):
-        source = np.flatnonzero((stream == recorded) & (begin < at_record - origin))
-        target = np.flatnonzero((stream == waiting) & (begin > at_wait - origin) & (launch >= 0))
+    both = record.join(call.rename({"launch_id": "wait"}), on="correlation", how="inner")
+    stream, launch = ops["stream"].fill_null(-1).to_numpy(), ops["launch_id"].fill_null(-1).to_numpy()
+    columns = (both[name].to_list() for name in ("stream", "wait_stream", "record", "wait"))
+    for waiting, recorded, at_record, at_wait in zip(*columns, strict=True):
+        source = np.flatnonzero((stream == recorded) & (launch >= 0) & (launch < at_record))
+        target = np.flatnonzero((stream == waiting) & (launch > at_wait))
         if source.size and target.size:
             out[target[0]] = (*out[target[0]], int(source[-1]))
     return tuple(out)
