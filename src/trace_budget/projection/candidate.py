@@ -124,32 +124,28 @@ def _cost_ns(change: Change) -> float:
 def _invalid(change: Change, median: float, gross: float, kappa: float | None) -> str:
     if kappa is not None and abs(kappa - 1.0) > KAPPA_LIMIT and not change.force:
         return (
-            f"baseline mismatch: the kernel takes {median / 1000:.3f} us in the trace, the baseline {change.baseline_us:.3f} us "
-            f"(ratio {kappa:.3f}, allowed 0.5 to 1.5): another shape, layout or kernel was benchmarked; --force overrides"
+            f"baseline mismatch: the kernel takes {median / 1000:.3f} us in the trace, the baseline"
+            f" {change.baseline_us:.3f} us (ratio {kappa:.3f}, allowed 0.5 to 1.5): another shape, layout or kernel was"
+            " benchmarked; --force overrides"
         )
     if change.saving_us is not None and gross > median and not change.clip:
         return (
-            f"the saving of {gross / 1000:.3f} us exceeds the kernel's own {median / 1000:.3f} us (median in the trace): "
-            "another kernel or layout was benchmarked; --clip cuts it to the kernel"
+            f"the saving of {gross / 1000:.3f} us exceeds the kernel's own {median / 1000:.3f} us (median in the"
+            " trace): another kernel or layout was benchmarked; --clip cuts it to the kernel"
         )
     return ""
 
 
 def _kappa_caveats(kappa: float | None, change: Change) -> list[Caveat]:
     if kappa is None:
-        if change.speedup is not None:
-            return [
-                Caveat(
-                    "ratio_only",
-                    "a ratio without the old kernel's standalone time cannot be checked against the trace (--baseline-us)",
-                    1,
-                    "warning",
-                )
-            ]
-        return []
+        text = "a ratio without the old kernel's standalone time cannot be checked against the trace (--baseline-us)"
+        return [Caveat("ratio_only", text, 1, "warning")] if change.speedup is not None else []
     if abs(kappa - 1.0) <= KAPPA_FINE:
         return []
-    text = f"in the trace the kernel takes {kappa:.2f} times its standalone baseline: warm against cold caches, another shape, clocks or profiler; the saving is a range"
+    text = (
+        f"in the trace the kernel takes {kappa:.2f} times its standalone baseline: warm against cold caches, another"
+        " shape, clocks or profiler; the saving is a range"
+    )
     return [Caveat("baseline_differs", text, 1, "warning")]
 
 

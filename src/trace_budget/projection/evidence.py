@@ -22,7 +22,7 @@ QUESTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Grade A measured in this trace, B measured by the user with a control, C stated by the user, D unknown (assumed)."""
+    """Grade A measured in this trace, B measured by the user with a control, C stated by the user, D assumed."""
 
     grade: str
     source: str
@@ -85,7 +85,8 @@ def _requests(change: Change, found: Match) -> Answer:
         return Answer(
             "C",
             "trace",
-            f"the old kernel runs equally often in each of {found.steps} step(s); that every request takes the new one is assumed (--hit-rate)",
+            f"the old kernel runs equally often in each of {found.steps} step(s); that every request takes the new one"
+            " is assumed (--hit-rate)",
         )
     return Answer(
         "D",

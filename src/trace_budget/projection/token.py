@@ -17,8 +17,10 @@ PROFILED_OFF = 0.10
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Times in ns. `step_ns` median of the used steps, `busy_ns` their median device time, `token_ns` what a token
-    takes; `source` trace or user; `measure` interval or window; `inflation` profiled token / the user's.
+    """What a step and a token take, in ns.
+
+    `step_ns` median of the used steps, `busy_ns` their median device time, `token_ns` what a token takes; `source`
+    trace or user; `measure` interval or window; `inflation` profiled token / the user's.
     """
 
     step_ns: float

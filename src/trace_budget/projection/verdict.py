@@ -1,4 +1,4 @@
-"""GO, MARGINAL, NO-GO or INVALID: NO-GO is a proof by the upper bound, GO needs lower bound, detectability and evidence."""
+"""GO, MARGINAL, NO-GO or INVALID: NO-GO is proven by the upper bound; GO needs lower bound, detectability, evidence."""
 
 from __future__ import annotations
 
@@ -41,46 +41,52 @@ def judge(
     """Decide by the rule: undiluted high bound for NO-GO, diluted low bound and detectability for GO."""
     rho = dilution_of(answers, policy)
     mde = minimum_detectable_pct(policy.noise_pct, policy.runs)
-    target = policy.target_pct
+    go = (
+        f"low bound x dilution is {_pct(pct.low * rho)}, target {_pct(policy.target_pct)}, and an A/B of"
+        f" {policy.runs} runs can see it"
+    )
+    short = _bound_only() if bound_only else _short(pct, answers, policy, contended, mde)
+    undecided = ("MARGINAL", *short) if short else ("GO", "all_met", go)
+    word, reason, why = _ruled_out(pct, policy.target_pct, invalid) or undecided
+    return Verdict(word, why, reason, rho, mde)
 
-    def verdict(word: str, reason: str, why: str) -> Verdict:
-        return Verdict(word, why, reason, rho, mde)
 
+def _ruled_out(pct: Percent, target: float, invalid: str) -> tuple[str, str, str] | None:
+    """INVALID or NO-GO, where nothing on the favourable side reaches the target; None otherwise."""
     if invalid:
-        return verdict("INVALID", "invalid_input", invalid)
+        return "INVALID", "invalid_input", invalid
     if pct.high <= 0:
-        return verdict("NO-GO", "regression", f"even the high bound saves nothing ({_pct(pct.high)})")
+        return "NO-GO", "regression", f"even the high bound saves nothing ({_pct(pct.high)})"
     if pct.ceiling < target:
-        return verdict(
-            "NO-GO",
-            "ceiling",
-            f"the kernel takes {_pct(pct.ceiling)} of the token in all: making it free misses {_pct(target)}",
-        )
+        text = f"the kernel takes {_pct(pct.ceiling)} of the token in all: making it free misses {_pct(target)}"
+        return "NO-GO", "ceiling", text
     if pct.high < target:
-        return verdict("NO-GO", "high_bound", f"the high bound {_pct(pct.high)} is below the target {_pct(target)}")
-    if bound_only:
-        return verdict(
-            "MARGINAL", "bound_only", "an upper bound alone can rule out, not confirm; measure the new kernel"
+        return "NO-GO", "high_bound", f"the high bound {_pct(pct.high)} is below the target {_pct(target)}"
+    return None
+
+
+def _bound_only() -> tuple[str, str]:
+    return "bound_only", "an upper bound alone can rule out, not confirm; measure the new kernel"
+
+
+def _short(
+    pct: Percent, answers: dict[str, Answer], policy: Policy, contended: bool, mde: float
+) -> tuple[str, str] | None:
+    """What a GO lacks: (reason, why); None when nothing does."""
+    rho = dilution_of(answers, policy)
+    if pct.low * rho < policy.target_pct:
+        return _short_of(pct, rho, policy.target_pct, contended)
+    if pct.expected * rho < mde:
+        return (
+            "undetectable",
+            f"an A/B of {policy.runs} runs at {_pct(policy.noise_pct)} noise sees {_pct(mde)} at best;"
+            f" {_pct(pct.expected * rho)} is expected",
         )
     missing = [key for key, answer in answers.items() if answer.grade == "D"]
-    if pct.low * rho < target:
-        return verdict("MARGINAL", *_short_of(pct, rho, target, contended))
-    if pct.expected * rho < mde:
-        return verdict(
-            "MARGINAL",
-            "undetectable",
-            f"an A/B of {policy.runs} runs at {_pct(policy.noise_pct)} noise sees {_pct(mde)} at best; {_pct(pct.expected * rho)} is expected",
-        )
     if missing:
         asked = ", ".join(f"{key} ({QUESTIONS[key]})" for key in missing)
-        return verdict(
-            "MARGINAL", f"missing_evidence({','.join(missing)})", f"the figures suffice but {asked} is unknown"
-        )
-    return verdict(
-        "GO",
-        "all_met",
-        f"low bound x dilution is {_pct(pct.low * rho)}, target {_pct(target)}, and an A/B of {policy.runs} runs can see it",
-    )
+        return f"missing_evidence({','.join(missing)})", f"the figures suffice but {asked} is unknown"
+    return None
 
 
 def _short_of(pct: Percent, rho: float, target: float, contended: bool) -> tuple[str, str]:
@@ -88,21 +94,25 @@ def _short_of(pct: Percent, rho: float, target: float, contended: bool) -> tuple
     if contended:
         return (
             "contention",
-            f"the kernel shares the device: between {_pct(pct.low)} and {_pct(pct.high)} is possible, the trace cannot say more",
+            f"the kernel shares the device: between {_pct(pct.low)} and {_pct(pct.high)} is possible,"
+            " the trace cannot say more",
         )
     if pct.expected * rho >= target:
         return (
             "bound_gap",
-            f"expected {_pct(pct.expected)} x dilution {rho:g} reaches {_pct(target)}, the low bound {_pct(pct.low)} does not",
+            f"expected {_pct(pct.expected)} x dilution {rho:g} reaches {_pct(target)},"
+            f" the low bound {_pct(pct.low)} does not",
         )
     if pct.low < 0.5 * pct.high:
         return (
             "launch_bound",
-            f"only {_pct(pct.low)} of the possible {_pct(pct.high)} is proven: launches, waits or other streams may set the pace",
+            f"only {_pct(pct.low)} of the possible {_pct(pct.high)} is proven:"
+            " launches, waits or other streams may set the pace",
         )
     return (
         "diluted",
-        f"{_pct(pct.expected)} on paper; at the usual dilution {rho:g} that is {_pct(pct.expected * rho)}, below {_pct(target)}",
+        f"{_pct(pct.expected)} on paper; at the usual dilution {rho:g} that is {_pct(pct.expected * rho)},"
+        f" below {_pct(target)}",
     )
 
 
