@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from trace_budget.api import steps_report as steps
     from trace_budget.api import threshold_report as threshold
     from trace_budget.batches.ingest import ingest
-    from trace_budget.batches.question import Candidate, Question
+    from trace_budget.batches.question import Question
     from trace_budget.batches.run import Batch, Workers, batch
     from trace_budget.errors import TraceBudgetError
+    from trace_budget.projection.candidates import Candidate
     from trace_budget.schema.options import Change, Policy, Range, Scope, Selection, TokenInput
     from trace_budget.schema.report import Report
     from trace_budget.schema.trace import Trace
@@ -45,7 +46,7 @@ _HOME = {
     "batch": ("trace_budget.batches.run", "batch"),
     "Batch": ("trace_budget.batches.run", "Batch"),
     "Workers": ("trace_budget.batches.run", "Workers"),
-    "Candidate": ("trace_budget.batches.question", "Candidate"),
+    "Candidate": ("trace_budget.projection.candidates", "Candidate"),
     "Question": ("trace_budget.batches.question", "Question"),
     "ingest": ("trace_budget.batches.ingest", "ingest"),
     **{name: (_OPTIONS, name) for name in ("Change", "Policy", "Range", "Scope", "Selection", "TokenInput")},

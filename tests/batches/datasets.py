@@ -5,11 +5,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from trace_budget.batches.question import Candidate, Question
+from trace_budget.batches.question import Question
+from trace_budget.projection.candidates import Candidate
 from trace_budget.schema.options import Change, Selection
 
 SAVING_US = 2.0
-QUESTION = Question((Candidate("paged_attention", Selection("paged_attention"), Change(saving_us=SAVING_US)),))
+ATTENTION = Candidate("paged_attention", Change(saving_us=SAVING_US), Selection("paged_attention"))
+QUESTION = Question((ATTENTION,))
 OPTIONS = ("--kernel", "paged_attention", "--saving-us", str(SAVING_US))
 
 
@@ -18,13 +20,13 @@ def content(out: Path) -> dict[str, bytes]:
     return {str(path.relative_to(out)): path.read_bytes() for path in out.glob("table=*/**/*") if path.is_file()}
 
 
-def started(folder: Path, out: Path, *more: str) -> subprocess.Popen[bytes]:
+def started(folder: Path | str, out: Path | str, *more: str) -> subprocess.Popen[bytes]:
     """`trace-budget batch` in a process of its own."""
     command = [sys.executable, "-m", "trace_budget", "batch", str(folder), "-o", str(out), *OPTIONS, "-q", *more]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
-def finished(folder: Path, out: Path, *more: str) -> tuple[int, str]:
+def finished(folder: Path | str, out: Path | str, *more: str) -> tuple[int, str]:
     """Its exit code and stderr."""
     process = started(folder, out, *more)
     _, err = process.communicate(timeout=300)

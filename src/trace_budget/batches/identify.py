@@ -20,7 +20,7 @@ from trace_budget.files.inflate import CHUNK_BYTES
 from trace_budget.files.parquet_folder import table_names
 from trace_budget.files.probe import PROBE_BYTES, probe
 from trace_budget.files.sqlite import MAGIC
-from trace_budget.files.store import file_system, is_url
+from trace_budget.files.store import file_system, is_url, reading_from
 from trace_budget.readers.detect import description, head_of
 from trace_budget.readers.unreadable import refuse_known, refuse_named
 
@@ -60,12 +60,17 @@ def identify(source: Source) -> tuple[Identity, ...]:
     except (InputError, OSError) as error:
         told = error.line() if isinstance(error, InputError) else f"cannot be read ({error.strerror})"
         reason = f"{source.relative}: {told.removeprefix(f'{source.address}: ')}"
-        return (Identity(source, None, refusal=reason, code="unreachable"),) if _telling(source) else ()
+        return (Identity(source, None, refusal=reason, code="unreachable"),) if _maybe(source) else ()
 
 
 def _telling(source: Source) -> bool:
     """Whether the name says that this ought to be a trace."""
     return _TELLING.search(source.name) is not None
+
+
+def _maybe(source: Source) -> bool:
+    """Whether the name says that this could be a trace."""
+    return _telling(source) or _MAYBE.search(source.name) is not None
 
 
 def _looked_at(source: Source, path: Path) -> Iterator[Identity]:
@@ -115,10 +120,9 @@ def _judged(source: Source, path: Path) -> Identity | None:
             return Identity(source, None, rank if rank is not None else rank_in(source.name), world)
         refuse_named(head)
     except InputError as error:
-        wanted = _telling(source) or _MAYBE.search(source.name)
         return (
             Identity(source, None, rank_in(source.name), refusal=_placed(error.line(), path, source))
-            if wanted
+            if _maybe(source)
             else None
         )
     if not _telling(source):
@@ -169,10 +173,8 @@ def _beside(path: Path) -> bytes:
 def _remote(source: Source) -> Iterator[Identity]:
     """As for a local file, by its first bytes and the checksum of the store; archives are fetched whole."""
     system, path = file_system(source.address)
-    try:
-        first = system.cat_file(path, start=0, end=PROBE_BYTES)
-    except OSError as error:
-        raise InputError("cannot be fetched", where=source.address, found=str(error)) from None
+    with reading_from(source.address):
+        first = system.cat_file(path, start=0, end=PROBE_BYTES) if source.size_bytes else b""
     digest = hashlib.blake2b(f"{source.checksum} {source.size_bytes}".encode(), digest_size=16).hexdigest()
     with tempfile.TemporaryDirectory(prefix="trace-budget-") as folder:
         head = Path(folder) / source.name

@@ -9,9 +9,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from trace_budget.batches.sources import Source
-from trace_budget.errors import InputError
 from trace_budget.files.archive import member
-from trace_budget.files.store import file_system, is_url
+from trace_budget.files.store import file_system, is_url, reading_from
 
 
 @contextmanager
@@ -28,9 +27,6 @@ def fetched(address: str) -> Iterator[Path]:
     system, path = file_system(address)
     with tempfile.TemporaryDirectory(prefix="trace-budget-") as folder:
         copy = Path(folder) / Path(path).name
-        try:
-            with system.open(path, "rb") as remote, copy.open("wb") as target:
-                shutil.copyfileobj(remote, target, 1 << 20)
-        except OSError as error:
-            raise InputError("cannot be fetched", where=address, found=str(error)) from None
+        with reading_from(address), system.open(path, "rb") as remote, copy.open("wb") as target:
+            shutil.copyfileobj(remote, target, 1 << 20)
         yield copy

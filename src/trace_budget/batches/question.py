@@ -7,19 +7,11 @@ import json
 from dataclasses import asdict, dataclass
 
 from trace_budget._version import VERSION
+from trace_budget.projection.candidates import Candidate
 from trace_budget.schema.dataset import DATASET_VERSION
-from trace_budget.schema.options import Change, Policy, Scope, Selection, TokenInput
+from trace_budget.schema.options import Policy, Scope, TokenInput
 
 EVERYTHING, AS_TRACED, USUAL = Scope(), TokenInput(), Policy()
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One replacement to project on every trace; `label` names it in the dataset."""
-
-    label: str
-    selection: Selection
-    change: Change
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ import polars as pl
 from trace_budget.analysis.kernels import kernel_table, layer_map, op_table
 from trace_budget.batches.jobs import Planned
 from trace_budget.batches.names import Told, rank_in
-from trace_budget.batches.question import Candidate, Question
+from trace_budget.batches.question import Question
+from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.project import Found, Projection
 from trace_budget.reports.project import document
 from trace_budget.schema.dataset import FAILURES, KERNELS, LAYERS, PROJECTIONS, QUESTIONS, RUNS, STEPS
@@ -99,7 +100,7 @@ def projected_row(projection: Projection, candidate: Candidate) -> Row:
     told: dict[str, Any] = document(projection)
     matched, token, pct, step = told["matched"], told["token"], told["pct"], told["saving_us_per_step"]
     return {
-        "candidate": candidate.label,
+        "candidate": candidate.id,
         "outcome": "projected",
         **{name: matched[name] for name in ("kernel", "calls_per_step", "layers", "layers_hit")},
         "median_us": matched["dur_us"]["median"],
@@ -126,7 +127,7 @@ def _spread(stem: str, unit: str, bounds: Mapping[str, float]) -> Row:
 
 def absent_row(candidate: Candidate, question: Question, why: str) -> Row:
     """The row of a candidate that the trace cannot answer; all figures are unknown."""
-    known = {"candidate": candidate.label, "outcome": "not_in_trace", "target_pct": question.policy.target_pct}
+    known = {"candidate": candidate.id, "outcome": "not_in_trace", "target_pct": question.policy.target_pct}
     return {**known, "reason": "not_in_trace", "why": safe(why)}
 
 

@@ -18,7 +18,7 @@ from trace_budget.batches.question import Question
 from trace_budget.batches.sources import Source, find_sources
 from trace_budget.batches.work import FAILED, LEFT_OUT, RETRIED, Task, Trouble, record, work
 from trace_budget.errors import InputError
-from trace_budget.files.store import store_at
+from trace_budget.files.store import plain_address, store_at
 from trace_budget.schema.dataset import FAILURES, PROJECTIONS, RUNS
 
 if TYPE_CHECKING:
@@ -82,9 +82,9 @@ def batch(
     asked, hands = question or Question(), workers or Workers()
     if asked.name_pattern is not None:
         checked_pattern(asked.name_pattern)
-    named = [str(place) for place in ([places] if isinstance(places, str | Path) else places)]
-    dataset = Dataset(store_at(str(out)), asked)
-    sources = find_sources(named, str(out))
+    named = [plain_address(str(place)) for place in ([places] if isinstance(places, str | Path) else places)]
+    dataset = Dataset(store_at(plain_address(str(out))), asked)
+    sources = find_sources(named, dataset.store.address)
     with _started(hands) as team:
         found, others = _looked_at(team, sources, hands.progress)
         if not found:

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from trace_budget.errors import InputError
 from trace_budget.files.parquet_folder import table_names
-from trace_budget.files.store import file_system, is_url
+from trace_budget.files.store import file_system, is_url, reading_from
 
 MEMBER = "!/"
 _OWN = ("table=",)
@@ -100,11 +100,9 @@ def _size(path: Path) -> int:
 
 def _remote(place: str) -> Iterator[Source]:
     system, root = file_system(place)
-    try:
+    with reading_from(place):
         system.invalidate_cache()
         found = system.find(root, detail=True)
-    except OSError as error:
-        raise InputError("cannot be listed", where=place, found=str(error)) from None
     if not found:
         raise InputError("no such file or folder", where=place)
     for path, facts in found.items():

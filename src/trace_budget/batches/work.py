@@ -11,10 +11,11 @@ from trace_budget.batches.dataset import Dataset, failure_name
 from trace_budget.batches.jobs import Planned
 from trace_budget.batches.located import located
 from trace_budget.batches.names import told_by
-from trace_budget.batches.question import Candidate, Question
+from trace_budget.batches.question import Question
 from trace_budget.errors import InputError, NotInTraceError, OutputError, TraceBudgetError
 from trace_budget.files.store import store_at
-from trace_budget.projection.project import Found, project
+from trace_budget.projection.candidates import Candidate
+from trace_budget.projection.project import Found, project_candidate
 from trace_budget.schema.dataset import KERNELS, LAYERS, PROJECTIONS, RUNS, STEPS
 from trace_budget.schema.trace import Trace
 
@@ -82,8 +83,9 @@ def trouble_of(error: Exception, planned: Planned) -> Trouble:
     if isinstance(error, TraceBudgetError):
         if "async_llm" in source.name:
             return Trouble(LEFT_OUT, "frontend", f"{source.relative}: the frontend process of an engine")
+        place = f"{source.relative}{error.where.rpartition(source.name)[2] if source.name in error.where else ''}"
         told = TraceBudgetError(
-            error.message, where=source.relative, expected=error.expected, found=error.found, advice=error.advice
+            error.message, where=place, expected=error.expected, found=error.found, advice=error.advice
         )
         code = "not_in_trace" if isinstance(error, NotInTraceError) else "unreadable_input"
         return Trouble(FAILED, code, told.line())
@@ -124,7 +126,7 @@ def tables_of(found: Found, planned: Planned, question: Question) -> dict[str, p
     trace_id, rank = str(planned.identity.trace_id), rows.rank_of(found.trace, planned)
     told = told_by(planned.identity.source.relative, question.name_pattern)
     phases = _by_phase(found, question)
-    projected = [_projected(found, candidate, question) for candidate in question.candidates]
+    projected = [_projected(phases, candidate, question) for candidate in question.candidates]
     return {
         STEPS.name: rows.step_rows(trace_id, rank, found),
         KERNELS.name: pl.concat([rows.kernel_rows(trace_id, rank, each) for each in phases]),
@@ -148,10 +150,14 @@ def _by_phase(found: Found, question: Question) -> list[Found]:
     return [found, *more]
 
 
-def _projected(found: Found, candidate: Candidate, question: Question) -> rows.Row:
+def _projected(phases: list[Found], candidate: Candidate, question: Question) -> rows.Row:
+    """The row of one candidate, on the phase it is for, else on the phase that counts."""
+    found = next((each for each in phases if candidate.phase in (None, each.steps.phase)), None)
+    if found is None:
+        return rows.absent_row(candidate, question, f"no step of phase {candidate.phase}")
     try:
-        answer = project(found, candidate.selection, candidate.change, question.token, question.policy)
+        answer = project_candidate(found, candidate, question.token, question.policy)
     except NotInTraceError as error:
         why = TraceBudgetError(error.message, expected=error.expected, found=error.found, advice=error.advice)
         return rows.absent_row(candidate, question, why.line())
-    return rows.projected_row(answer, candidate)
+    return {"phase": found.steps.phase, **rows.projected_row(answer, candidate)}

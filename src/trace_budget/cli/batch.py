@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,8 +21,9 @@ from trace_budget.cli._values import one_of, whole
 from trace_budget.errors import InputError, NotInTraceError, UsageError
 
 if TYPE_CHECKING:
-    from trace_budget.batches.question import Candidate, Question
+    from trace_budget.batches.question import Question
     from trace_budget.batches.run import Progress
+    from trace_budget.projection.candidates import CandidateSet
     from trace_budget.schema.report import Report
 
 FOLDER_HELP = "Folders, files or URLs; traces are found by content, in archives too."
@@ -114,6 +116,12 @@ class Telling:
     quiet: Annotated[bool, option(PANEL, "--quiet", "-q", text="Nothing on stderr but errors.")] = False
 
 
+Candidates = Annotated[
+    Path | None,
+    option("Select", "--candidates", metavar="FILE", text="A candidate file (see `rank`) instead of one --kernel."),
+]
+
+
 def batch(
     folders: Folders,
     selected: Selected,
@@ -124,12 +132,13 @@ def batch(
     finding: Finding,
     working: Working,
     telling: Telling,
+    candidates: Candidates = None,
 ) -> None:
     """The same question over a tree of traces, into a Parquet dataset.
 
     Traces are found by content, rank files are put together, a bad file costs itself; done work is not done again.
 
-    Give --kernel with one saving; without them, the dataset holds no projections. Exits with 3 at the
+    Give --kernel with one saving, or --candidates; without both, the dataset holds no projections. Exits with 3 at the
     end when files failed: they are listed with their reasons.
     """
     from trace_budget.batches.question import Question
@@ -137,9 +146,9 @@ def batch(
     from trace_budget.batches.run import batch as run
     from trace_budget.batches.summary import check_groups, summary
 
-    scope = scoping.scope()
-    asked = Question(
-        _candidates(selected, changed, scope.device), scope, tokens.token(), judging.policy(),
+    scope, asked = scoping.scope(), _asked(selected, changed, candidates, scoping.device)
+    question = Question(
+        asked.candidates, scope, tokens.token(asked.token), judging.policy(asked.policy),
         finding.from_format, finding.name_pattern, finding.trace_processor,
     )  # fmt: skip
     by = tuple(name.strip() for name in telling.by.split(",")) if telling.by else ()
@@ -147,25 +156,32 @@ def batch(
     output = Output(format=telling.format or "table", quiet=telling.quiet)
     with _progress(telling.quiet) as progress:
         workers = Workers(working.engine, working.jobs, working.scheduler, progress)
-        done = run(folders, telling.out, asked, workers, working.retry_failed)
+        done = run(folders, telling.out, question, workers, working.retry_failed)
     report = summary(done, by)
     emit(report, output)
-    _judge(report, asked)
+    _judge(report, question)
 
 
-def _candidates(selected: Selected, changed: Changed, device: int | None) -> tuple[Candidate, ...]:
-    from trace_budget.batches.question import Candidate
+def _asked(selected: Selected, changed: Changed, file: Path | None, device: int | None) -> CandidateSet:
+    """The candidates of the file, the one of the options, or none; UsageError for both, or for half of one."""
+    from trace_budget.projection.candidates import Candidate, CandidateSet, read_candidates
+    from trace_budget.schema.options import Policy, TokenInput
 
+    if file is not None:
+        if selected.kernel is not None or changed.given():
+            raise UsageError("--candidates excludes --kernel and its saving")
+        return read_candidates(file)
     if selected.kernel is None:
         if changed.given():
             raise UsageError("a saving needs --kernel", expected="the kernel it is for")
-        return ()
+        return CandidateSet((), Policy(), TokenInput())
     if not changed.given():
         Changing.__post_init__(changed)
-    return (Candidate(selected.kernel, selected.selection(device), changed.change(changed.force)),)
+    one = Candidate(selected.kernel, changed.change(changed.force), selected.selection(device))
+    return CandidateSet((one,), Policy(), TokenInput())
 
 
-def _judge(report: Report, asked: Question) -> None:
+def _judge(report: Report, question: Question) -> None:
     """Raise InputError when files failed, NotInTraceError when no trace at all runs the kernels asked for."""
     told = report.document
     failures = told["failures"]
@@ -174,7 +190,7 @@ def _judge(report: Report, asked: Question) -> None:
         more = f"; and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
         text = "; ".join(reasons[:_SHOWN]) + more
         raise InputError(f"{len(reasons)} files gave no answer, see the table failures: {text}")
-    if asked.candidates and told["traces"] and not told["best"]:
+    if question.candidates and told["traces"] and not told["best"]:
         raise NotInTraceError("no trace has any of the kernels asked for", expected="a kernel of the traces")
 
 

@@ -10,12 +10,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from trace_budget.errors import OutputError, UsageError
+from trace_budget.errors import InputError, OutputError, UsageError
 from trace_budget.files.write import output_error
 
 TEMPORARY = "_tmp"
 STALE_SECONDS = 86_400
 _CLIENTS = ("botocore", "aiobotocore", "aiohttp")  # whose errors are no OSError
+_OBJECT_STORES = frozenset(("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "memory"))
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
@@ -50,6 +51,11 @@ def is_url(address: str) -> bool:
     return "://" in address
 
 
+def plain_address(address: str) -> str:
+    """The address, as a local path where it is a `file://` URL."""
+    return address.removeprefix("file://")
+
+
 def store_at(address: str) -> Store:
     """The store of a local folder or of a URL; creates the folder. Raises OutputError, UsageError without fsspec."""
     return RemoteStore(address) if is_url(address) else LocalStore(address)
@@ -67,6 +73,19 @@ def file_system(address: str) -> tuple[Any, str]:
     except ValueError as error:
         raise UsageError("not a URL that can be read", where=address, found=str(error)) from None
     return system, str(path).rstrip("/")
+
+
+@contextmanager
+def reading_from(address: str) -> Iterator[None]:
+    """Turn what a remote file system raises while it is read into InputError."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError("no such file or folder", where=address) from None
+    except Exception as error:
+        if not isinstance(error, OSError) and type(error).__module__.partition(".")[0] not in _CLIENTS:
+            raise
+        raise InputError("cannot be reached", where=address, found=str(error)) from error
 
 
 class LocalStore:
@@ -139,7 +158,7 @@ def _write_synced(path: Path, data: bytes) -> None:
 
 
 class RemoteStore:
-    """An object store or any other fsspec file system, where one put is one whole file."""
+    """An object store, where one put is one whole file, or another fsspec file system, where files are renamed."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -155,9 +174,11 @@ class RemoteStore:
 
     def put(self, files: Sequence[tuple[str, bytes]]) -> None:
         """Put one file after the other."""
+        protocol = self._system.protocol
+        renamed = _OBJECT_STORES.isdisjoint([protocol] if isinstance(protocol, str) else protocol)
         with _told(self.address):
             for name, data in files:
-                self._system.pipe_file(f"{self._root}/{name}", data)
+                (self._put_renamed if renamed else self._system.pipe_file)(f"{self._root}/{name}", data)
 
     def read(self, name: str) -> bytes:
         """All bytes of one file."""
@@ -168,6 +189,19 @@ class RemoteStore:
         """Remove a file."""
         with _told(self.address), suppress(FileNotFoundError):
             self._system.rm_file(f"{self._root}/{name}")
+
+    def _put_renamed(self, target: str, data: bytes) -> None:
+        """Write beside and rename; where a rename takes no name that is in use, the file there is the same."""
+        temporary = f"{self._root}/{TEMPORARY}/{uuid.uuid4().hex}.part"
+        for place in (temporary, target):
+            self._system.makedirs(place.rpartition("/")[0], exist_ok=True)
+        self._system.pipe_file(temporary, data)
+        try:
+            self._system.mv(temporary, target)
+        except OSError:
+            self._system.rm_file(temporary)
+            if not self._system.exists(target):
+                raise
 
     def _listed(self, folder: str) -> list[dict[str, Any]]:
         self._system.invalidate_cache()
