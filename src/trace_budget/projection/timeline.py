@@ -18,6 +18,7 @@ PDL_MOST_NS = (
 TOUCH_NS = 200  # overlaps up to this on one stream are clock grain (27 ns on AMD), not early starts
 TOUCH_GRAIN_NS = 500
 LATENCY_SPREAD = 2.0  # launch latencies beyond this multiple of the median are waits, not latency
+LATENCY_MOST_NS = 200_000  # an op that starts later after its launch waited for work the trace does not show
 UNKNOWN_LATENCY_NS = 10_000
 COLLECTIVE = (
     r"(?i)nccl|rccl|msccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all"
@@ -296,6 +297,7 @@ def _latency(
     called = host.start_ns[np.maximum(launch, 0)] if host.start_ns.size else start
     first = np.concatenate(([True], launch[1:] != launch[:-1])) | (replay < 0)
     lag = (start - called)[(launch >= 0) & first & (reach <= called)]
+    lag = lag[lag <= LATENCY_MOST_NS]
     if lag.size == 0:
         return 0, UNKNOWN_LATENCY_NS
     # What starts much later than its like also waited for something else.
