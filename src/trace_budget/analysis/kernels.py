@@ -31,11 +31,12 @@ def kernel_table(trace: Trace, steps: Steps, layers: Layers, overlap: Overlap) -
 
     Columns: kernel, kind, calls_per_step (mean), calls, layers, layers_hit and calls_per_layer (median over the steps
     that run it; null when layers are unknown), steps, steps_hit, mean_ns, median_ns, min_ns, max_ns (over calls with
-    usable times), ns_per_step, pct_of_step (of the median step time), exposed_ns_per_step.
+    usable times), ns_per_step, pct_of_step (of the median step time), exposed_ns_per_step; null without usable times.
     """
     ops = op_table(trace, steps, layers, overlap)
     count = max(len(steps.used), 1)
-    step_ns = steps.step_ns
+    step_ns = steps.step_ns if steps.step_ns > 0 else None
+    timed = pl.col("dur_ns").count() > 0
     durations = ops.group_by(KEYS).agg(
         pl.len().cast(pl.Int64).alias("calls"),
         pl.col("step_index").n_unique().cast(pl.Int64).alias("steps_hit"),
@@ -43,8 +44,8 @@ def kernel_table(trace: Trace, steps: Steps, layers: Layers, overlap: Overlap) -
         pl.col("dur_ns").median().alias("median_ns"),
         pl.col("dur_ns").min().alias("min_ns"),
         pl.col("dur_ns").max().alias("max_ns"),
-        (pl.col("dur_ns").sum() / count).alias("ns_per_step"),
-        (pl.col("solo_ns").sum() / count).alias("exposed_ns_per_step"),
+        pl.when(timed).then(pl.col("dur_ns").sum() / count).alias("ns_per_step"),
+        pl.when(timed).then(pl.col("solo_ns").sum() / count).alias("exposed_ns_per_step"),
     )
     rows = durations.join(_layer_hits(ops), on=KEYS, how="left")
     known = layers.layers > 0
@@ -57,9 +58,9 @@ def kernel_table(trace: Trace, steps: Steps, layers: Layers, overlap: Overlap) -
             (pl.col("layers_hit").fill_null(0) if known else pl.lit(None)).cast(pl.Int64).alias("layers_hit"),
             (pl.col("calls_per_layer") if known else pl.lit(None)).cast(pl.Float64).alias("calls_per_layer"),
             pl.lit(count, dtype=pl.Int64).alias("steps"),
-            (100.0 * pl.col("ns_per_step") / step_ns).alias("pct_of_step"),
+            (100.0 * pl.col("ns_per_step") / pl.lit(step_ns, dtype=pl.Float64)).alias("pct_of_step"),
         )
-        .sort("ns_per_step", "kernel", descending=[True, False])
+        .sort("ns_per_step", "kernel", descending=[True, False], nulls_last=True)
         .select(TABLE)
     )
 
@@ -79,9 +80,9 @@ def _layer_hits(ops: pl.DataFrame) -> pl.DataFrame:
 def layer_map(ops: pl.DataFrame) -> pl.DataFrame:
     """The layer x kernel map: calls of each kernel in each layer and position over the used steps.
 
-    Columns: kernel, layer_index, position, calls (per step that runs it, mean), ns_per_call (mean).
+    Columns: kernel, layer_index, position, calls (per used step, mean), mean_ns (per call).
     """
-    count = pl.col("step_index").n_unique()
+    count = max(ops["step_index"].n_unique(), 1)
     return (
         ops.filter((pl.col("layer_index") >= 0) & (pl.col("kind") == "kernel"))
         .group_by("layer_index", "position", "name")

@@ -22,7 +22,7 @@ def find_overlap(trace: Trace) -> Overlap:
     solo = np.zeros(trace.gpu_ops.height, dtype=np.int64)
     if ops.is_empty():
         return Overlap(solo, _sums(ops, ["device"]), _sums(ops, ["device", "stream"]))
-    device = ops["device"].fill_null(-1).rank("dense").to_numpy().astype(np.int64) - 1
+    device = ops["device"].rank("dense").fill_null(0).to_numpy().astype(np.int64)
     start, end, _ = stack_groups(device, ops["start_ns"].to_numpy(), ops["end_ns"].to_numpy())
     solo[ops["op_id"].to_numpy()] = depth(start, end).solo_ns
     exposed = ops.with_columns(pl.Series("solo_ns", solo[ops["op_id"].to_numpy()]))

@@ -62,8 +62,9 @@ def aggregates_report(trace: Trace) -> Report:
     """Kernel sums of a format without a timeline: counts and means, nothing per step."""
     frame = trace.aggregates if trace.aggregates is not None else pl.DataFrame()
     total = float(frame["total_ns"].sum()) if frame.height else 0.0
+    share = 100.0 * pl.col("total_ns") / pl.lit(total if total > 0 else None, dtype=pl.Float64)
     rows = (
-        micros(frame.with_columns((100.0 * pl.col("total_ns") / total).alias("pct_of_total")))
+        micros(frame.with_columns(share.alias("pct_of_total")))
         .rename({"name": "kernel"})
         .with_columns(pl.col("kernel").cast(pl.String))
     )
@@ -160,10 +161,11 @@ def call_sites(rows: pl.DataFrame) -> pl.DataFrame:
         rows.group_by("position", "kernel")
         .agg(
             pl.col("layer_index").n_unique().alias("layers_hit"),
+            ((pl.col("mean_us") * pl.col("calls")).sum() / pl.col("calls").sum()).alias("mean_us"),
             pl.col("calls").sum().alias("calls_per_step"),
-            pl.col("mean_us").mean(),
         )
         .sort("position", "kernel")
+        .select("position", "kernel", "layers_hit", "calls_per_step", "mean_us")
     )
 
 
