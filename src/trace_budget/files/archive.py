@@ -37,9 +37,9 @@ def members(path: Path) -> Iterator[Member]:
 
     Raises InputError for a damaged or encrypted archive and beyond the limits on inflated bytes.
     """
-    with tempfile.TemporaryDirectory(prefix="trace-budget-") as folder:
+    with tempfile.TemporaryDirectory(prefix="trace-budget-") as folder, _named(path):
         budget = _Budget(path)
-        for name, file in _opened(path):
+        for name, file in _zip_files(path) if _is_zip(path) else _tar_files(path):
             target = Path(folder) / (Path(name).name or "member")
             with file:
                 budget.copy(file, target)
@@ -97,11 +97,6 @@ class _Budget:
                     expected = f"at most {self._bound} bytes"
                     raise InputError("inflates too far", where=str(self._path), expected=expected)
                 file.write(chunk)
-
-
-def _opened(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    with _named(path):
-        yield from _zip_files(path) if _is_zip(path) else _tar_files(path)
 
 
 def _is_zip(path: Path) -> bool:
