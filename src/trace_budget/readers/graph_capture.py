@@ -25,7 +25,7 @@ from trace_budget.schema.capture import CaptureFile
 
 _BEGIN, _END = "StreamBeginCapture", "StreamEndCapture"
 _LABEL = re.compile(rb'"capture', re.IGNORECASE)
-_CALL = re.compile(rb'"(cuda|hip|musa)?_?(runtime|driver)"')
+_CALL = re.compile(r"(cuda|hip|musa)?_?(runtime|driver)")
 _KEPT_CALL = re.compile(rb"Launch|StreamBeginCapture|StreamEndCapture|[Mm]emcpy|[Mm]emset")
 ENQUEUED = ("launch", "memcpy", "memset")
 T = TypeVar("T")
@@ -66,16 +66,16 @@ def read_capture(path: Path) -> CaptureFile:
 
 def _keep(objects: Sequence[Decoded], kept: dict[str, list[Event]]) -> None:
     for event in objects:
-        if type(event) is Event and (group := _group(bytes(event.cat), bytes(event.name))):
+        if event is not None and (group := _group(event.cat or "", bytes(event.name))):
             kept[group].append(event)
 
 
-def _group(category: bytes, name: bytes) -> str:
-    if category == b'"cpu_op"':
+def _group(category: str, name: bytes) -> str:
+    if category == "cpu_op":
         return "operator"
-    if category == b'"python_function"':
+    if category == "python_function":
         return "module" if name.startswith(b'"nn.Module: ') else ""
-    if category == b'"user_annotation"':
+    if category == "user_annotation":
         return "label" if _LABEL.match(name) else ""
     return "call" if _CALL.fullmatch(category) and _KEPT_CALL.search(name) else ""
 

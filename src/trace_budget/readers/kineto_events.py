@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 import msgspec
 from msgspec import Raw
 
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")
 _NULL = Raw(b"null")
 _API = re.compile(rb'"(cuda|cu|hip|musa|mu|mc|hsa_)[A-Z_]\w*"')
 _STEP = re.compile(rb'"(ProfilerStep#|execute_|step\[)')
@@ -44,10 +43,10 @@ _KINDS = {
 
 
 class Event(msgspec.Struct, gc=False):
-    """One trace event; every field is the text it had in the file, `null` when absent."""
+    """One trace event; its category, and every other field as the JSON text it had in the file, `null` when absent."""
 
     ph: Raw = _NULL
-    cat: Raw = _NULL
+    cat: str | None = None
     name: Raw = _NULL
     ts: Raw = _NULL
     dur: Raw = _NULL
@@ -96,25 +95,46 @@ class _PlainArgs(msgspec.Struct, gc=False):
     correlation: Raw = _NULL
 
 
-Decoded = Event | str | int | float | bool | list[object] | None
+class _OddEvent(msgspec.Struct, gc=False):
+    ph: Raw = _NULL
+    cat: Raw = _NULL
+    name: Raw = _NULL
+    ts: Raw = _NULL
+    dur: Raw = _NULL
+    pid: Raw = _NULL
+    tid: Raw = _NULL
+    args: Raw = _NULL
+
+
+Decoded = Event | None
 _EVENTS = msgspec.json.Decoder(list[Decoded])
+_ELEMENTS = msgspec.json.Decoder(list[Raw])
+_ODD_EVENT = msgspec.json.Decoder(_OddEvent)
 _PLAIN_ARGS = msgspec.json.Decoder(_PlainArgs | None)
 
 
 def decode(text: memoryview) -> list[Decoded]:
-    """The elements of a JSON array of events; raises msgspec.DecodeError."""
+    """The elements of a JSON array of events, None for those that are no objects; raises msgspec.DecodeError."""
     try:
         return _EVENTS.decode(text)
-    except UnicodeDecodeError:
-        # Only an element that is a bare string is decoded here; of events, every field stays as it is.
-        return _EVENTS.decode(_NOT_UTF8.sub("?", bytes(text).decode("utf-8", "surrogateescape")).encode())
+    except (msgspec.ValidationError, UnicodeDecodeError):
+        return [_event(raw) for raw in _ELEMENTS.decode(text)]
 
 
-class _Kinds(dict[bytes, str]):
+def _event(raw: Raw) -> Decoded:
+    """One element of an array in which some are no objects or have categories that are no texts."""
+    if not bytes(raw).startswith(b"{"):
+        return None
+    odd = _ODD_EVENT.decode(raw)
+    category = bytes(odd.cat).decode("utf-8", "replace").strip('"')
+    return Event(odd.ph, category, odd.name, odd.ts, odd.dur, odd.pid, odd.tid, odd.args)
+
+
+class _Kinds(dict[str | None, str]):
     """From the text of `cat` to what the event is, empty for what is dropped; filled as categories appear."""
 
-    def __missing__(self, cat: bytes) -> str:
-        word = cat.decode("utf-8", "replace").strip('"').lower()
+    def __missing__(self, cat: str | None) -> str:
+        word = (cat or "").lower()
         kind = "call" if word.endswith(("_runtime", "_driver")) else _KINDS.get(word, "")
         self[cat] = kind
         return kind
@@ -135,9 +155,9 @@ def sorted_out(objects: Iterable[Decoded]) -> dict[str, Kept]:
     """The events that matter, by table (ops, calls, markers, syncs)."""
     tables = {table: Kept() for table in ("ops", "calls", "markers", "syncs")}
     for event in objects:
-        if type(event) is not Event:
+        if event is None:
             continue
-        kind = _kinds[bytes(event.cat)]
+        kind = _kinds[event.cat]
         if kind == "python":
             kind = "module" if bytes(event.name).startswith(_MODULE) else ""
         elif kind in _TO_BE_CHECKED:
