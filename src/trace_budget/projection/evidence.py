@@ -62,11 +62,14 @@ def _saved(change: Change, saving: Saving) -> Answer:
 
 
 def _calls(change: Change, found: Match, steps: Steps) -> Answer:
-    text = f"{found.calls_per_step:g} calls per step counted over {found.steps} step(s), steps by {steps.method}"
+    unsure = " (low confidence)" if steps.confidence == "low" else ""
+    counted = f"{found.calls_per_step:g} calls per step counted over {found.steps} step(s)"
+    text = f"{counted}, steps by {steps.method}{unsure}"
     if change.calls is not None and abs(change.calls - found.calls_per_step) > 1e-9:
         return Answer("D", "trace", f"{text}; {change.calls:g} were expected")
-    grade = {"high": "A", "medium": "B"}.get(steps.confidence, "C")
-    return Answer(grade, "trace", text)
+    told = change.calls is not None or any(caveat.code == "step_stated" for caveat in steps.caveats)
+    grade = {"high": "A", "medium": "B"}.get(steps.confidence, "C" if told else "D")
+    return Answer(grade, "trace", text if grade != "D" else f"{text}: state --calls")
 
 
 def _layers(found: Match, layers: Layers) -> Answer:

@@ -20,6 +20,7 @@ from trace_budget.projection.statistics import pairs_needed, runs_needed
 from trace_budget.projection.target import Found, Target, common_ground, site_of, target_of
 from trace_budget.projection.token import Token, token_of
 from trace_budget.projection.verdict import Percent, Verdict, judge
+from trace_budget.schema.findings import Steps
 from trace_budget.schema.options import Change, Policy, Range, Selection, TokenInput
 from trace_budget.schema.trace import Caveat, Trace
 from trace_budget.units import ns_from_us
@@ -109,7 +110,8 @@ def conclude(ask: Ask, base: Ground, target: Target, moved: tuple[float, float, 
     token = token_of(steps, ask.token)
     answers = evidence(change, saving, calls, steps, layers, raw)
     pct = _percent(limits, float(durations.sum()) / calls.steps * hit.high, token)
-    verdict = judge(pct, answers, ask.policy, saving.invalid, limits.contended, saving.bound_only)
+    invalid = saving.invalid or _unknown_steps(steps)
+    verdict = judge(pct, answers, ask.policy, invalid, limits.contended, saving.bound_only)
     required = _required(ask.policy, token, calls, hit, change, verdict.dilution, float(durations.mean()))
     effect = pct.expected * verdict.dilution
     caveats = (
@@ -149,6 +151,16 @@ def _complete_replays(change: Change, found: Found) -> None:
                 "the trace has lost kernels", where=found.trace.path, expected="equal replays of a graph",
                 found=caveat.text, advice="State the calls per step (--calls), or record again.",
             )  # fmt: skip
+
+
+def _unknown_steps(steps: Steps) -> str:
+    """Why nothing can be said of a token, where the trace shows no steps and the user names none; else ''."""
+    if all(caveat.code != "steps_unknown" for caveat in steps.caveats):
+        return ""
+    return (
+        "no step was found, so what a token takes is unknown: record with ranges around the steps, or say with"
+        " --steps 0 that the whole trace is one step"
+    )
 
 
 def _hit_rate(change: Change, calls: Match) -> Range:

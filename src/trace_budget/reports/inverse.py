@@ -7,7 +7,7 @@ import polars as pl
 from trace_budget.projection.estimate import Estimate
 from trace_budget.projection.project import Found
 from trace_budget.projection.token import Token
-from trace_budget.reports.structure import micros
+from trace_budget.reports.structure import head, micros, steps_facts
 from trace_budget.schema.options import Policy, Range
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.units import show_count, show_number, show_pct, show_us, us_from_ns
@@ -34,13 +34,14 @@ def threshold_report(found: Found, rows: pl.DataFrame, token: Token, policy: Pol
         "token_us": us_from_ns(token.token_ns),
         "target_us_per_step": target_us,
         "rows": frame.to_dicts(),
+        "steps_by": steps_facts(found),
     }
     caveats = (*found.trace.caveats, *found.steps.caveats, *found.layers.caveats, *token.caveats)
     return Report(
         "trace-budget/threshold/1",
         document,
         trace_facts(found.trace),
-        (Line(text),),
+        (Line(text), *head(found)),
         (Table("threshold", "", columns, frame, limit),),
         (),
         caveats,

@@ -6,6 +6,7 @@ import polars as pl
 
 from trace_budget.projection.evidence import QUESTIONS
 from trace_budget.projection.project import Found, Projection
+from trace_budget.reports.structure import steps_facts
 from trace_budget.schema.report import Json, Line, Report, Table, TableColumn, trace_facts
 from trace_budget.units import show_count, show_number, show_pct, show_us, us_from_ns
 
@@ -17,7 +18,7 @@ def project_report(found: Found, projection: Projection) -> Report:
     """The Report of one projection."""
     return Report(
         SCHEMA,
-        document(projection),
+        {**document(projection), "steps_by": steps_facts(found)},
         trace_facts(found.trace),
         _lines(projection),
         (_saving_table(projection), _evidence_table(projection)),

@@ -8,6 +8,7 @@ from trace_budget.projection.candidates import CandidateSet
 from trace_budget.projection.rank import Ranked, Ranking, verdicts
 from trace_budget.projection.target import Found
 from trace_budget.reports.project import document
+from trace_budget.reports.structure import steps_facts
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.units import show_number, show_pct, show_us, us_from_ns
 
@@ -37,6 +38,7 @@ def rank_report(found: Found, ranking: Ranking, asked: CandidateSet) -> Report:
         "token": document(ranking.rows[0].alone)["token"],
         "joint": {"saving_us_per_token": per_token, "pct": pct, "sum_of_alone_pct": 100 * ranking.sum_ns / whole},
         "verdicts": verdicts(ranking),
+        "steps_by": steps_facts(found),
         "rows": [
             {"id": row.candidate.id, "group": row.candidate.group, "in_joint": row.chosen, **document(row.alone)}
             for row in ranking.rows

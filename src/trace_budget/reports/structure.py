@@ -27,7 +27,15 @@ def _renamed(column: str) -> str:
     )
 
 
-def _head(found: Found) -> tuple[Line, ...]:
+def steps_facts(found: Found) -> dict[str, object]:
+    """The `steps_by` object of every JSON document that holds figures per step: how sure the steps are."""
+    steps = found.steps
+    counts = {"found": steps.frame.height, "counted": len(steps.used)}
+    return {"method": steps.method, "confidence": steps.confidence, **counts}
+
+
+def head(found: Found) -> tuple[Line, ...]:
+    """One line on what all figures rest on: steps, their method and confidence, layers."""
     steps, layers = found.steps, found.layers
     used = len(steps.used)
     text = (
@@ -55,7 +63,7 @@ def kernels_report(found: Found) -> Report:
         TableColumn("exposed_us_per_step", "exposed us", 1),
     )
     document = {"phase": found.steps.phase, "step_us": us_from_ns(found.steps.step_ns), "rows": rows.to_dicts()}
-    return _report("kernels", found, document, _head(found), (Table("kernels", "", columns, rows),))
+    return _report("kernels", found, document, head(found), (Table("kernels", "", columns, rows),))
 
 
 def aggregates_report(trace: Trace) -> Report:
@@ -110,7 +118,7 @@ def steps_report(found: Found) -> Report:
         "step_us": us_from_ns(found.steps.step_ns),
         "rows": rows.to_dicts(),
     }
-    return _report("steps", found, document, _head(found), (Table("steps", "", columns, rows, 60),))
+    return _report("steps", found, document, head(found), (Table("steps", "", columns, rows, 60),))
 
 
 def layers_report(found: Found, kernel: str | None = None) -> Report:
@@ -136,7 +144,7 @@ def layers_report(found: Found, kernel: str | None = None) -> Report:
         " (--format csv writes the whole layer x kernel map)"
     )
     tables = (Table("layers", "layer x kernel map", _MAP_COLUMNS, rows, 0), Table("sites", "", _SITE_COLUMNS, sites))
-    return _report("layers", found, document, (*_head(found), Line(text, "dim")), tables)
+    return _report("layers", found, document, (*head(found), Line(text, "dim")), tables)
 
 
 _MAP_COLUMNS = (
@@ -200,7 +208,7 @@ def overlap_report(found: Found) -> Report:
     text = (
         "exposed: nothing else runs on the device at that time; neither an upper nor a lower bound of what can be saved"
     )
-    return _report("overlap", found, document, (*_head(found), Line(text, "dim")), tables)
+    return _report("overlap", found, document, (*head(found), Line(text, "dim")), tables)
 
 
 _EXPOSED_COLUMNS = (
@@ -219,4 +227,5 @@ def _report(
     question: str, found: Found, document: dict[str, object], lines: tuple[Line, ...], tables: tuple[Table, ...]
 ) -> Report:
     caveats = (*found.trace.caveats, *found.steps.caveats, *found.layers.caveats)
-    return Report(f"trace-budget/{question}/1", document, trace_facts(found.trace), lines, tables, (), caveats)
+    full = {**document, "steps_by": steps_facts(found)}
+    return Report(f"trace-budget/{question}/1", full, trace_facts(found.trace), lines, tables, (), caveats)

@@ -139,7 +139,7 @@ def _first_method(trace: Trace, in_scope: np.ndarray, scope: Scope) -> tuple[Fou
     for unannotated in (by_delimiter, by_idle_gaps):
         if found := unannotated(trace, in_scope):
             return found, caveats
-    return whole_trace(in_scope), caveats
+    return whole_trace(in_scope, scope.steps is not None), caveats
 
 
 def _without_empty(found: Found) -> Found:

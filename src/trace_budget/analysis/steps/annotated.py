@@ -133,7 +133,7 @@ def _merged(rows: pl.DataFrame) -> pl.DataFrame:
     ordered = rows.with_columns(pl.col("name").cast(pl.String)).sort("name", "start_ns", maintain_order=True)
     before = pl.col("end_ns").cum_max().shift().over("name")
     overlap = pl.min_horizontal("end_ns", before) - pl.col("start_ns")
-    fresh = (overlap <= SAME * (pl.col("end_ns") - pl.col("start_ns"))).fill_null(value=True)
+    fresh = before.is_null() | (overlap <= SAME * (pl.col("end_ns") - pl.col("start_ns")))
     return (
         ordered.with_columns(fresh.cum_sum().alias("run"))
         .group_by("run", maintain_order=True)

@@ -13,8 +13,9 @@ from trace_budget.schema.findings import Int64Array
 from trace_budget.schema.trace import Trace
 
 MIN_STEPS = 2
-REPEATS = 0.9  # share of the launches of one size that must come again one pattern later
-STRAY = 0.1  # share of launches whose size is too rare to belong to a pattern: kernels lost in recording
+REPEATS = 0.9  # share of the launches whose size must come again one pattern later
+TELLING = 0.6  # the same among the launches that are not of the commonest size
+STRAY = 0.1  # sizes of a smaller share of the launches come from kernels lost in recording
 WHOLE_MODEL = 0.5  # a graph that repeats layers over this share of its kernels is a whole model, not a piece
 CANDIDATES = 64  # patterns tried
 
@@ -29,15 +30,13 @@ def by_graph_launches(trace: Trace, in_scope: np.ndarray) -> Found | None:
     owned = in_scope & (launch >= 0)
     replayed = np.bincount(launch[owned], minlength=trace.calls.height)
     graphs = np.flatnonzero((trace.calls["kind"] == "graph_launch").to_numpy() & (replayed > 0))
-    if graphs.size < MIN_STEPS:
+    if graphs.size == 0:
         return None
     whole = _whole_models(trace, launch, graphs, replayed)
     period = 1 if whole else _period_of(replayed[graphs])
-    if period is None:
+    if period is None or not (whole or graphs.size >= MIN_STEPS * period):
         return None
     heads = graphs[_rotation(trace, owned, graphs, period) :: period]
-    if heads.size < MIN_STEPS:
-        return None
     starts = trace.calls["start_ns"].to_numpy()
     step_of_call = np.searchsorted(starts[heads], starts, side="right") - 1
     op_step = np.full(launch.size, -1, dtype=np.int32)
@@ -63,18 +62,21 @@ def _whole_models(trace: Trace, launch: Int64Array, graphs: Int64Array, replayed
 def _period_of(values: Int64Array) -> int | None:
     """The smallest shift at which the values repeat: 1 when all are equal; None without a repetition.
 
-    Each value must repeat for itself: among many equal pieces, the few others tell where a step begins.
+    Among many equal pieces only the others tell where a step begins, so these must repeat for themselves, too.
     """
     distinct, code, votes = np.unique(values, return_inverse=True, return_counts=True)
     if distinct.size == 1:
         return 1
-    for shift in _shifts(code):
-        again = np.bincount(code[:-shift], weights=code[:-shift] == code[shift:], minlength=distinct.size)
-        possible = np.bincount(code[:-shift], minlength=distinct.size)
-        regular = votes >= values.size // shift
-        if votes[~regular].sum() <= STRAY * values.size and np.all(again[regular] >= REPEATS * possible[regular]):
-            return shift
-    return None
+    shifts = [shift for shift in _shifts(code) if _repeats(code, shift, int(np.argmax(votes)))]
+    misses = [int(np.count_nonzero(code[:-shift] != code[shift:])) for shift in shifts]
+    good = (shift for shift, missed in zip(shifts, misses, strict=True) if missed <= 1.25 * min(misses) + 2)
+    return next(good, None)
+
+
+def _repeats(code: Int64Array, shift: int, usual: int) -> bool:
+    again = code[:-shift] == code[shift:]
+    telling = again[code[:-shift] != usual]
+    return bool(again.mean() >= REPEATS and telling.size and telling.mean() >= TELLING)
 
 
 def _shifts(code: Int64Array) -> list[int]:

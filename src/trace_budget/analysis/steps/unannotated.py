@@ -20,9 +20,11 @@ BURST_GAP_MIN_NS = 20_000
 EXACT = 0.9  # share of equal distances, to the kernel, that no layer inside a step reaches
 MULTIPLES = (2, 3, 4)  # a kernel that runs every second, third or fourth step is no delimiter
 SAME_DISTANCE = 0.02
+IN_LAYERS = 0.4  # share of a step inside one repetition: nearly all when decoding, forward or backward when training
 MAYBE_LAYERS = Caveat(
     "steps_maybe_layers",
-    "the repetition taken for steps holds no layers: it may be the layers of one step; annotations would tell",
+    "the repetition taken for steps holds no layers, or hardly any: it may be the layers of one step; annotations"
+    " would tell",
     1,
     "warning",
 )
@@ -46,7 +48,8 @@ def by_delimiter(trace: Trace, in_scope: np.ndarray) -> Found | None:
     op_step[order] = step
     text = str(trace.gpu_ops["name"][int(order[marks[0]])])
     found = unnamed_steps(first.size, op_step, f"once-per-step kernel {text}", "medium")
-    if best_run(codes[first[0] : first[0] + period]) is not None:
+    layers = best_run(codes[first[0] : first[0] + period])
+    if layers is not None and layers.stop - layers.first >= IN_LAYERS * period:
         return found
     return replace(found, confidence="low", caveats=(MAYBE_LAYERS,))
 
@@ -128,11 +131,15 @@ def by_idle_gaps(trace: Trace, in_scope: np.ndarray) -> Found | None:
     return unnamed_steps(int(cut.sum()) + 1, op_step, "idle gaps", "low")
 
 
-def whole_trace(in_scope: np.ndarray) -> Found:
-    """No step structure found: the whole trace as one window, with low confidence."""
+def whole_trace(in_scope: np.ndarray, stated: bool) -> Found:
+    """No step structure found: the whole trace as one window; `stated` when the user says that this is a step."""
     text = "no step structure was found: figures per step are figures of the whole trace"
     found = unnamed_steps(1, np.where(in_scope, 0, -1).astype(np.int32), "whole trace", "low")
-    return replace(found, caveats=(Caveat("steps_unknown", text, 1, "error"),))
+    if stated:
+        return replace(found, caveats=(Caveat("step_stated", f"{text}, which --steps says is one step", 1, "warning"),))
+    return replace(
+        found, caveats=(Caveat("steps_unknown", f"{text} (--steps 0 says that it is one step)", 1, "error"),)
+    )
 
 
 def _timed(trace: Trace, in_scope: np.ndarray) -> Int64Array:
