@@ -16,9 +16,9 @@ from trace_budget.text import cut_middle, safe
 from trace_budget.units import show_number, show_pct, show_us
 
 SUFFIXES = (".svg", ".png")
-WIDTH, HEIGHT = 860, 540
-LEFT, RIGHT, TOP, BOTTOM = 76, 836, 64, 392
-TITLE_WIDTH = 84
+WIDTH, HEIGHT = 900, 540
+LEFT, RIGHT, TOP, BOTTOM = 76, 876, 64, 392
+TITLE_WIDTH = 76
 DIAMOND = "m0-7l7 7l-7 7l-7-7z"
 EXTRA = "pip install 'trace-budget[plot]'"
 LIGHT = {
@@ -95,10 +95,13 @@ def _colours(palette: dict[str, str]) -> str:
 
 
 def _text(x: float, y: float, text: str, anchor: str = "start", kind: str = "") -> str:
-    # U+FFFE and U+FFFF are no characters of XML.
-    escaped = html.escape(safe(text).translate({0xFFFE: "?", 0xFFFF: "?"}))
     look = f' class="{kind}"' if kind else ""
-    return f'<text x="{x}" y="{y}" text-anchor="{anchor}"{look}>{escaped}</text>'
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}"{look}>{_escaped(text)}</text>'
+
+
+def _escaped(text: str) -> str:
+    """Untrusted text for XML, of which U+FFFE and U+FFFF are no characters."""
+    return html.escape(safe(text).translate({0xFFFE: "?", 0xFFFF: "?"}))
 
 
 def _document(curve: Curve, style: str) -> str:
@@ -108,7 +111,7 @@ def _document(curve: Curve, style: str) -> str:
         _text(LEFT, 30, cut_middle(safe(curve.kernel), TITLE_WIDTH), kind="title"),
         _text(LEFT, 50, f"{_candidate(curve)} of a token of {show_us(curve.token_us)} us"),
     ]  # fmt: skip
-    named = f"<title>{html.escape(safe(curve.kernel))}</title><desc>{html.escape(_told(curve))}</desc>"
+    named = f"<title>{_escaped(curve.kernel)}</title><desc>{_escaped(_told(curve))}</desc>"
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
     return f"{head}\n{named}\n<style>{style}</style>\n" + "\n".join(parts) + "\n</svg>\n"
