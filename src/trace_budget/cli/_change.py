@@ -127,6 +127,9 @@ class Changing:
         if len(given) != 1:
             found = " and ".join(given) or "none"
             raise UsageError("exactly one saving is needed", expected=f"one of {', '.join(savings)}", found=found)
+        self._need_bandwidth()
+
+    def _need_bandwidth(self) -> None:
         if self.extra_bytes and self.bandwidth_gbps is None:
             raise UsageError(
                 "--extra-bytes needs --bandwidth-gbps", advice="Give the bandwidth a copy really achieves."

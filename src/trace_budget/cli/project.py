@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
-from trace_budget.cli._change import Changing, Selecting
+from trace_budget.cli._bench import Benchmarked
+from trace_budget.cli._change import Selecting
 from trace_budget.cli._groups import option
 from trace_budget.cli._options import Judging, OtherRanks, Reading, Scoping, Tokens, TracePath
 from trace_budget.cli._output import PANEL, Output, emit
@@ -104,7 +105,7 @@ class ProjectOutput(Output):
 def project(
     trace: TracePath,
     selecting: KernelOrSequence,
-    changing: Changing,
+    changing: Benchmarked,
     scoping: Scoping,
     tokens: Tokens,
     judging: Judging,
@@ -119,13 +120,14 @@ def project(
 
     Every factor comes with its source: trace, user or assumed.
 
-    Give the kernel and exactly one saving: --saving-us, --new-us, --speedup, --free or --proxy-us.
+    Give the kernel and exactly one saving: --saving-us, --new-us, --speedup, --free, --proxy-us or --bench.
     """
     from trace_budget import api
 
     refuse_plot(plot, output.force)
     scope, token, policy = scoping.scope(), tokens.token(), judging.policy()
-    change = changing.change(output.force)
+    standalone = changing.standalone()
+    change = changing.with_times(output.force, standalone)
     candidate = selecting.candidate(change, scope.device)
     if plot is not None and candidate.selection is None:
         raise UsageError("--plot draws the curve of one kernel, not of a sequence", expected="--kernel")
@@ -137,6 +139,8 @@ def project(
         report = api.mixture_report(opened, candidate, weights, scope, token, policy)
     else:
         report = api.candidate_report(opened, candidate, scope, token, policy, others)
+    if standalone is not None:
+        report = replace(report, caveats=(*report.caveats, *standalone.caveats(opened)))
     emit(report, output)
     if plot is not None:
         write_plot(api.sensitivity(opened, candidate, scope, token, policy), plot, output)

@@ -1,0 +1,70 @@
+"""`project --bench`: times of a file stand in for --new-us and --baseline-us, with what must be known of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.fakes import FakeApi
+from trace_budget.schema.options import Change
+
+Run = Callable[..., Any]
+TIMES = "name,us\ngdn_old,20.27239\ngdn_new,17.04439\n"
+SAMPLE = Path(__file__).resolve().parents[2] / "sample_traces" / "kineto" / "gdn_decode_gfx936.json.gz"
+PROJECT = ("project", "t.json", "--kernel", "gdn_fused", "--bench", "times.csv")
+
+
+@pytest.fixture(autouse=True)
+def times(tmp_path: Path) -> Path:
+    path = tmp_path / "times.csv"
+    path.write_text(TIMES, encoding="utf-8")
+    return path
+
+
+def test_times_of_a_file_become_new_and_baseline(run: Run, api: FakeApi) -> None:
+    assert run(*PROJECT, "--bench-old", "gdn_old", "--bench-new", "gdn_new", "--overhead-us", "1").code == 0
+    _, candidate, *_ = api.asked["candidate_report"]
+    assert candidate.change == Change(new_us=17.04439, baseline_us=20.27239, overhead_us=1.0)
+
+
+def test_without_an_old_kernel_there_is_no_control(run: Run, api: FakeApi) -> None:
+    assert run(*PROJECT, "--bench-new", "gdn_new").code == 0
+    assert api.asked["candidate_report"][1].change == Change(new_us=17.04439)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "--bench-new"),
+        (("--bench-new", "gdn_new", "--saving-us", "3"), "--bench gives the times itself"),
+        (("--bench-new", "gdn_new", "--free"), "--bench gives the times itself"),
+        (("--bench-new", "gdn_new", "--baseline-us", "20"), "--bench gives the times itself"),
+        (("--bench-new", "gdn"), "several benchmarks"),
+        (("--bench-new", "gdn_new", "--unit", "ms"), "says its unit"),
+        (("--bench-new", "gdn_new", "--extra-bytes", "8"), "--bandwidth-gbps"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(run: Run, api: FakeApi, words: tuple[str, ...], says: str) -> None:
+    told = run(*PROJECT, *words)
+    assert told.code == 2
+    assert says in told.line
+
+
+def test_options_of_the_file_need_the_file(run: Run, api: FakeApi) -> None:
+    told = run("project", "t.json", "--kernel", "gdn_fused", "--saving-us", "3", "--unit", "us")
+    assert (told.code, "go with --bench" in told.line) == (2, True)
+
+
+def test_the_answer_says_what_standalone_times_leave_out(run: Run) -> None:
+    words = ("--bench-old", "gdn_old", "--bench-new", "gdn_new", "--format", "json")
+    told = run("project", str(SAMPLE), *PROJECT[2:], *words)
+    assert told.code == 0
+    document = json.loads(told.out)
+    assert document["saving_us_per_call"]["expected"] == pytest.approx(3.228, abs=1e-3)
+    assert document["saving_us_per_call"]["kappa"] == pytest.approx(1.0, abs=1e-3)
+    codes = {caveat["code"] for caveat in document["caveats"]}
+    assert {"warm_benchmark", "untraced_benchmark"} <= codes
