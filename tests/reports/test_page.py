@@ -31,6 +31,18 @@ match = {kernel = "gdr_split"}
 new_us = 9.827
 """
 
+BRANCHES = """
+schema = "trace-budget/candidates/1"
+[[candidate]]
+id = "fused"
+match = {kernel = "k", mode = "exact"}
+saving_us = 12
+[[candidate]]
+id = "split"
+match = {kernel = "c", mode = "exact"}
+saving_us = 12
+"""
+
 
 @pytest.fixture(scope="module")
 def seed() -> Page:
@@ -145,10 +157,7 @@ def sharing(steps: int = 3) -> Trace:
 
 
 def test_branches_that_wait_for_each_other_add_more_together() -> None:
-    text = (
-        FILE.replace("gdn_fused", "re:^k$").replace("gdr_split", "re:^c$").replace("3.228", "12").replace("9.827", "12")
-    )
-    page = api.ranking_page(sharing(), parse_candidates(text.replace('"re:^k$"', '"^k$", mode = "regex"').replace('"re:^c$"', '"^c$", mode = "regex"')))  # fmt: skip
+    page = api.ranking_page(sharing(), parse_candidates(BRANCHES))
     waterfall: Waterfall = picture(page, Waterfall)
     alone = dict(waterfall.frame.select("candidate", "expected_us").rows())
     # k alone is stopped by c after 8 us, c alone hides behind k; together the join comes 12 us earlier.
