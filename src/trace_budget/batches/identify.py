@@ -11,7 +11,6 @@ from pathlib import Path
 
 from trace_budget import readers
 from trace_budget.batches.located import fetched
-from trace_budget.batches.names import COMPANION, MAIN, rank_in
 from trace_budget.batches.sources import MEMBER, Source
 from trace_budget.contracts import Head
 from trace_budget.errors import InputError
@@ -22,10 +21,9 @@ from trace_budget.files.probe import PROBE_BYTES, probe
 from trace_budget.files.sqlite import MAGIC
 from trace_budget.files.store import file_system, is_url, reading_from
 from trace_budget.readers.detect import description, head_of
+from trace_budget.readers.ranks import COMPANION, MAIN, job_facts, rank_in
 from trace_budget.readers.unreadable import refuse_known, refuse_named
 
-_JOB = re.compile(rb'"distributedInfo"\s*:\s*(\{[^{}]*)')
-_NUMBER = re.compile(rb'"(rank|world_size)"\s*:\s*"?(\d{1,9})')
 _TELLING = re.compile(
     r"trace|profile|(?:^|[-_.])(?:rank|TP)[-_]?\d|\.(?:rpd|sqlite|pftrace|nsys-rep|qdrep|qdstrm|otf2|ncu-rep)(?:\.gz)?$",
     re.IGNORECASE,
@@ -98,16 +96,21 @@ def _members(source: Source, path: Path) -> Iterator[Identity]:
         for found in members(path):
             relative = f"{source.relative}{MEMBER}{found.name}"
             inside = replace(source, relative=relative, member=found.name, size_bytes=found.path.stat().st_size)
-            seen = probe_safely(found.path)
-            if seen is not None and is_archive(seen.data, seen.compression):
-                if _telling(inside):
-                    yield Identity(inside, digest_of(found.path), refusal=f"{relative}: an archive inside an archive")
-                continue
-            one = _judged(inside, found.path)
+            one = _member(inside, found.path)
             if one is not None:
                 yield replace(one, digest=digest_of(found.path))
     except InputError as error:
         yield Identity(source, digest_of(path), refusal=_placed(error.line(), path, source))
+
+
+def _member(inside: Source, path: Path) -> Identity | None:
+    """One member of an archive; archives in archives are refused where they ought to be traces."""
+    seen = probe_safely(path)
+    if seen is None or not is_archive(seen.data, seen.compression):
+        return _judged(inside, path)
+    if not _telling(inside):
+        return None
+    return Identity(inside, None, refusal=f"{inside.relative}: an archive inside an archive")
 
 
 def _judged(source: Source, path: Path) -> Identity | None:
@@ -134,13 +137,6 @@ def _judged(source: Source, path: Path) -> Identity | None:
 def _placed(line: str, path: Path, source: Source) -> str:
     """The message with the place people know instead of a temporary path."""
     return line.replace(str(path), source.relative)
-
-
-def job_facts(head: bytes) -> tuple[int | None, int | None]:
-    """Rank and world size, where the first bytes hold the job description of a Kineto trace."""
-    found = _JOB.search(head)
-    numbers = {key: int(value) for key, value in _NUMBER.findall(found[1])} if found else {}
-    return numbers.get(b"rank"), numbers.get(b"world_size")
 
 
 def digest_of(path: Path) -> str:
