@@ -2,11 +2,12 @@
 
 import pytest
 
-from trace_budget.batches.identify import Identity, job_facts
+from trace_budget.batches.identify import Identity
 from trace_budget.batches.jobs import job_labels, sort_out
-from trace_budget.batches.names import rank_in, shared_name, told_by
+from trace_budget.batches.names import told_by
 from trace_budget.batches.sources import Source
 from trace_budget.errors import UsageError
+from trace_budget.readers.ranks import job_facts, rank_in, shared_name
 
 
 def one(relative: str, digest: str = "d", rank: int | None = None, world: int | None = None) -> Identity:
@@ -45,7 +46,7 @@ def test_patterns_that_say_nothing(text: str, why: str) -> None:
     [
         (["rank0.1713000111.pt.trace.json.gz", "rank1.1713000115.pt.trace.json.gz"], [0, 1]),
         (["1713-TP-0.trace.json.gz", "1713-TP-3.trace.json.gz"], [0, 3]),
-        (["dp0_pp0_tp0_dcp0_ep0_rank0.17130001.json.gz", "dp0_pp0_tp1_dcp0_ep1_rank1.17130002.json.gz"], [0, 1]),
+        (["dp0_pp0_tp0_dcp0_ep0_rank0.17130001.json.gz", "dp1_pp0_tp0_dcp0_ep1_rank2.17130002.json.gz"], [0, 2]),
         (["rank-0.json.gz", "rank-1.json.gz"], [0, 1]),
     ],
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from trace_budget.batches.identify import Identity
-from trace_budget.batches.names import COMPANION, MAIN, shared_name
+from trace_budget.readers import ranks
+from trace_budget.readers.ranks import COMPANION, MAIN, Placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +54,5 @@ def _companions(found: Sequence[Identity]) -> frozenset[Identity]:
 
 
 def job_labels(found: Sequence[Identity]) -> list[str]:
-    """The job of each trace: folder and name without what differs between ranks, and a number where jobs repeat.
-
-    A trace whose rank nobody tells, or that is known to run alone, is a job of its own.
-    """
-    seen: defaultdict[tuple[str, int | None], int] = defaultdict(int)
-    labels: list[str] = []
-    for one in found:
-        if one.rank is None or one.world_size == 1:
-            labels.append(one.source.relative)
-            continue
-        stem = "/".join(part for part in (one.source.folder, shared_name(one.source.name)) if part)
-        seen[stem, one.rank] += 1
-        repeat = seen[stem, one.rank]
-        labels.append(stem if repeat == 1 else f"{stem} ({repeat})")
-    return labels
+    """The job of each trace, by where it lies and what its name and content tell."""
+    return ranks.job_labels([Placed(o.source.folder, o.source.name, o.rank, o.world_size) for o in found])

@@ -1,4 +1,4 @@
-"""What paths tell about a trace: model, device, batch size and other tags, the rank, and the name ranks share."""
+"""What paths tell about a trace: model, device, batch size and other tags."""
 
 from __future__ import annotations
 
@@ -19,15 +19,6 @@ _USUAL = (
     re.compile(r"(?:^|[/_.-])(?:bs|batch|batch_size)[=_-]?(?P<batch_size>\d+)(?!\d)", re.IGNORECASE),
     re.compile(r"(?:^|[/_.-])(?P<device>(?:MI|[ABHL]|BW|K|Z|V|RTX)\d{2,4}[A-Z]{0,3})(?=[/_.-]|$)"),
 )
-_PARALLEL = re.compile(r"(?:^|[-_.])(?:rank|TP|DP|PP|EP|dp|pp|tp|ep|dcp)[-_]?\d+")
-_RANK = re.compile(r"(?:^|[-_.])(?:rank|TP|tp)[-_]?(\d+)")
-_CLOCK = re.compile(r"(?<=_)\d+(?=\.\d{9,})|\d{5,}")
-COMPANION = re.compile(
-    r"(?:hip_api|hip|hsa_api|hsa|marker_api|marker|rccl_api|memory_copy|memory_allocation|scratch_memory|hcc_ops|cuda_api|"
-    r"nvtx_pushpop|roctx)_trace(?:_\d+)?\.csv|agent_info\.csv|\.(?:hip|hsa|copy)_stats\.csv",
-    re.IGNORECASE,
-)
-MAIN = re.compile(r"(?:kernel_trace|gpu_trace|results)[^/]*\.csv", re.IGNORECASE)
 COLUMNS = ("model", "device", "batch_size")
 
 
@@ -64,14 +55,3 @@ def told_by(relative: str, name_pattern: str | None = None) -> Told:
     batch = found.get("batch_size", "")
     tags = {name: value for name, value in sorted(found.items()) if name not in COLUMNS}
     return Told(found.get("model"), found.get("device"), int(batch) if batch.isdecimal() else None, tags)
-
-
-def rank_in(name: str) -> int | None:
-    """The rank a bare name tells: `rank-0.json.gz`, `…-TP-3.trace.json.gz`."""
-    found = _RANK.search(name)
-    return int(found[1]) if found else None
-
-
-def shared_name(name: str) -> str:
-    """The name with ranks, process ids and clock times masked: the same for all ranks of a job."""
-    return _CLOCK.sub("#", _PARALLEL.sub("-rank#", name))

@@ -9,10 +9,11 @@ import polars as pl
 
 from trace_budget.analysis.kernels import kernel_table, layer_map, op_table
 from trace_budget.batches.jobs import Planned
-from trace_budget.batches.names import Told, rank_in
+from trace_budget.batches.names import Told
 from trace_budget.batches.question import Question
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.project import Found, Projection
+from trace_budget.readers.ranks import rank_in
 from trace_budget.reports.project import document
 from trace_budget.schema.dataset import FAILURES, KERNELS, LAYERS, PROJECTIONS, QUESTIONS, RUNS, STEPS
 from trace_budget.schema.tables import TableSpec

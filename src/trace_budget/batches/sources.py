@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -11,9 +10,9 @@ from pathlib import Path, PurePosixPath
 from trace_budget.errors import InputError
 from trace_budget.files.parquet_folder import table_names
 from trace_budget.files.store import file_system, is_url, reading_from
+from trace_budget.files.walk import data_below, wanted
 
 MEMBER = "!/"
-_OWN = ("table=",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,33 +62,9 @@ def _local(place: Path, leave_out: str) -> Iterator[Source]:
     if place.is_file() or table_names(place):
         yield Source(str(place), place.name, _size(place))
         return
-    out, top = os.path.realpath(leave_out), place.resolve().name
-    for folder, names, files in os.walk(place, onerror=_refuse):
-        whole = [name for name in names if table_names(Path(folder) / name)]
-        names[:] = sorted(
-            n for n in names if n not in whole and _wanted(n) and os.path.realpath(Path(folder, n)) != out
-        )
-        for name in (*whole, *files):
-            path = Path(folder) / name
-            if _wanted(name) and _is_data(path):
-                yield Source(str(path), f"{top}/{path.relative_to(place).as_posix()}", _size(path))
-
-
-def _refuse(error: OSError) -> None:
-    raise InputError("cannot be listed", where=str(error.filename), found=error.strerror or str(error)) from error
-
-
-def _wanted(name: str) -> bool:
-    return not name.startswith((".", *_OWN))
-
-
-def _is_data(path: Path) -> bool:
-    """A regular file or a folder of tables: pipes, sockets and dangling links hold no trace."""
-    try:
-        mode = path.stat().st_mode
-    except OSError:
-        return False
-    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+    top = place.resolve().name
+    for path in data_below(place, leave_out):
+        yield Source(str(path), f"{top}/{path.relative_to(place).as_posix()}", _size(path))
 
 
 def _size(path: Path) -> int:
@@ -107,6 +82,6 @@ def _remote(place: str) -> Iterator[Source]:
         raise InputError("no such file or folder", where=place)
     for path, facts in found.items():
         inside = PurePosixPath(path).relative_to(PurePosixPath(root).parent).as_posix()
-        if all(_wanted(part) for part in inside.split("/")):
+        if all(wanted(part) for part in inside.split("/")):
             address = str(system.unstrip_protocol(path))
             yield Source(address, inside, int(facts.get("size") or 0), checksum=str(system.checksum(path)))

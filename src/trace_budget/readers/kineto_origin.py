@@ -11,8 +11,8 @@ import msgspec
 import polars as pl
 
 from trace_budget.readers.kineto_numbers import LONGEST_NS, whole_number
+from trace_budget.readers.ranks import rank_in
 
-_RANK_IN_NAME = re.compile(r"(?:^|[-_.])(?:rank|TP)[-_]?(\d+)")
 _ROCM_KEYS = re.compile(r"roctracer|rocprofiler|^hip_")
 _CUDA_KEYS = re.compile(r"^cu(da|pti)_")
 _HYGON_ARCH = "ISA9(28|36|38)|gfx9(28|36|38)"
@@ -59,8 +59,7 @@ def origin(fields: dict[str, msgspec.Raw], device: int | None) -> Origin:
 
 def rank_in_name(path: Path) -> int | None:
     """The rank a file name tells: `rank0.….pt.trace.json.gz`, `…-TP-3.trace.json.gz`."""
-    found = _RANK_IN_NAME.search(path.name)
-    return int(found[1]) if found else None
+    return rank_in(path.name)
 
 
 def vendor(known: Origin, calls: pl.DataFrame, kernels: pl.Series) -> str | None:
