@@ -45,7 +45,7 @@ def choose(trace: Trace, steps: pl.DataFrame, scope: Scope) -> tuple[pl.DataFram
 def _completeness(trace: Trace, steps: pl.DataFrame) -> pl.DataFrame:
     """Mark partial steps: a first or last one that runs fewer kernels than its like, and the last of a cut file."""
     edge = pl.col("step_index").is_in([0, steps.height - 1])
-    like = pl.col("kernels").max().over("phase", "class_index")
+    like = pl.col("kernels").filter(~edge).min().fill_null(pl.col("kernels").max()).over("phase", "class_index")
     alone = edge.all().over("phase", "class_index")
     # An annotation names the phase, so a step like no inner one of its phase, and shorter, has lost kernels; without
     # annotations it may as well be of another phase, which its class tells.

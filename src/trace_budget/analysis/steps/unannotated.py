@@ -17,9 +17,8 @@ MIN_STEPS = 2
 REGULAR = 0.8  # share of equal distances that makes a kernel a delimiter
 BURST_GAP = 10.0  # an idle gap this many times the usual one ends a burst
 BURST_GAP_MIN_NS = 20_000
-EXACT = 0.9  # share of equal distances, to the kernel, that no layer inside a step reaches
 MULTIPLES = (2, 3, 4)  # a kernel that runs every second, third or fourth step is no delimiter
-SAME_DISTANCE = 0.02
+SAME_DISTANCE = 0.02  # or one kernel
 IN_LAYERS = 0.4  # share of a step inside one repetition: nearly all when decoding, forward or backward when training
 MAYBE_LAYERS = Caveat(
     "steps_maybe_layers",
@@ -64,8 +63,7 @@ def _outer_distance(codes: Int64Array) -> tuple[int, int] | None:
     names = frame.group_by("name").agg(
         pl.len().alias("gaps"),
         usual.alias("usual"),
-        (gap <= SAME_DISTANCE * usual).mean().alias("regular"),
-        (gap == 0).mean().alias("exact"),
+        (gap <= pl.max_horizontal(SAME_DISTANCE * usual, 1.0)).mean().alias("regular"),
     )
     fit = names.filter(
         (pl.col("regular") >= REGULAR)
@@ -73,23 +71,28 @@ def _outer_distance(codes: Int64Array) -> tuple[int, int] | None:
         & (pl.col("usual") > 1)
         & (pl.col("usual") * pl.col("gaps") >= 0.5 * codes.size)
     ).sort("usual", "name", descending=[True, False])
-    return None if fit.is_empty() else _once_a_step(fit)
+    return None if fit.is_empty() else _once_a_step(codes, fit)
 
 
-def _once_a_step(fit: pl.DataFrame) -> tuple[int, int]:
-    """The largest distance, unless more names run two to four times within it, always equally far apart."""
+def _once_a_step(codes: Int64Array, fit: pl.DataFrame) -> tuple[int, int]:
+    """The largest distance, unless more names run two to four times within it and layers repeat in between.
+
+    A kernel that runs every second step is told from the head of a model of two layers by what repeats inside.
+    """
     usual = fit["usual"].to_numpy()
-    exact = fit["exact"].to_numpy() >= EXACT
     best, votes = 0, int(np.count_nonzero(_near(usual, usual[0])))
     for times in MULTIPLES:
-        inside = np.flatnonzero(_near(usual, usual[0] / times) & exact)
-        if inside.size > votes:
+        inside = np.flatnonzero(_near(usual, usual[0] / times))
+        if inside.size <= votes:
+            continue
+        mark = int(np.flatnonzero(codes == fit["name"][int(inside[0])])[0])
+        if best_run(codes[mark : mark + int(usual[inside[0]])]) is not None:
             best, votes = int(inside[0]), int(inside.size)
     return int(fit["name"][best]), int(usual[best])
 
 
 def _near(values: Int64Array, value: float) -> np.ndarray:
-    near: np.ndarray = np.abs(values - value) <= SAME_DISTANCE * value
+    near: np.ndarray = np.abs(values - value) <= max(SAME_DISTANCE * value, 1.0)
     return near
 
 
