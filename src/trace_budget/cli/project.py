@@ -133,8 +133,10 @@ def project(
         raise UsageError("--plot draws the curve of one kernel, not of a sequence", expected="--kernel")
     if plot is not None and with_rank:
         raise UsageError("--plot draws the curve of one rank", expected="--plot or --with-rank, not both")
-    opened = reading.open(trace, output)
-    others = [reading.open(path, output) for path in with_rank or ()]
+    if plot is not None and weights is not None:
+        raise UsageError("--plot draws the curve of one phase", expected="--plot or --weights, not both")
+    opened, *beside = reading.open_ranks(trace, output)
+    others = [*beside, *(reading.open(path, output) for path in with_rank or ())]
     if weights is not None:
         report = api.mixture_report(opened, candidate, weights, scope, token, policy)
     else:

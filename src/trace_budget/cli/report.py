@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trace_budget.cli._change import Changing
+from trace_budget.cli._bench import Benchmarked
 from trace_budget.cli._groups import option
 from trace_budget.cli._options import Judging, Reading, Scoping, Tokens, TracePath
 from trace_budget.cli._output import PANEL, Output, working
@@ -49,13 +49,13 @@ class MaybeSelecting(KernelOrSequence):
 
 
 @dataclass(frozen=True, slots=True)
-class MaybeChanging(Changing):
+class MaybeChanging(Benchmarked):
     """What the new kernel does, if one was named."""
 
     def __post_init__(self) -> None:
         """Raise UsageError for a change that contradicts itself; none at all is no fault."""
         if self.told():
-            Changing.__post_init__(self)
+            Benchmarked.__post_init__(self)
 
     def told(self) -> bool:
         """Whether any option of the change was given."""
@@ -130,5 +130,9 @@ def _page(wanted: _Wanted, trace: Trace, force: bool, scope: Scope, tokens: Toke
         return api.ranking_page(trace, asked, scope)
     if not wanted.selecting.told():
         return api.trace_page(trace, scope, tokens.token(), judging.policy())
-    candidate = wanted.selecting.candidate(wanted.changing.change(force), scope.device)
-    return api.candidate_page(trace, candidate, scope, tokens.token(), judging.policy())
+    standalone = wanted.changing.standalone()
+    candidate = wanted.selecting.candidate(wanted.changing.with_times(force, standalone), scope.device)
+    page = api.candidate_page(trace, candidate, scope, tokens.token(), judging.policy())
+    if standalone is None:
+        return page
+    return replace(page, answer=replace(page.answer, caveats=(*page.answer.caveats, *standalone.caveats(trace))))
