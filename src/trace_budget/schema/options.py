@@ -24,7 +24,8 @@ class Scope:
 class Selection:
     """Which calls are replaced: a name pattern (exact, else substring, `glob:` or `re:`), narrowed further.
 
-    `layers` keeps calls in these layers, `batch_sizes` (low, high) those in steps of such batches."""
+    `layers` keeps calls in these layers, `batch_sizes` (low, high) those in steps of such batches.
+    """
 
     kernel: str
     position: int | None = None
