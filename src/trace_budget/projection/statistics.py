@@ -133,9 +133,12 @@ def _t_quantile(probability: float, freedom: int) -> float:
 def _scaled_chi(freedom: int) -> tuple[FloatArray, FloatArray]:
     """Grid of sqrt(chi2/df) with its weights: the distribution of an estimated standard deviation."""
     spread_of_sd = 1 / math.sqrt(2 * freedom)
-    scale = np.linspace(max(1e-6, 1 - 9 * spread_of_sd), 1 + 9 * spread_of_sd, 301)
+    # With few degrees of freedom much of the power lies close to 0.
+    points = 301 if freedom > 4 else 4001
+    scale = np.linspace(max(1e-6, 1 - 9 * spread_of_sd), 1 + 9 * spread_of_sd, points)
     log_density = (freedom - 1) * np.log(scale) - freedom * scale**2 / 2
     density = np.exp(log_density - log_density.max())
+    density[[0, -1]] /= 2
     return scale, density / density.sum()
 
 

@@ -1,0 +1,65 @@
+"""Kernel names as people type them."""
+
+from __future__ import annotations
+
+import pytest
+
+from trace_budget.errors import UsageError
+from trace_budget.projection.names import closest, demangled, matching, spellings
+
+MANGLED = "_Z9gdn_fusedIfLi4EEvPT_"
+NAMES = ["gdn_fused", "gdn_fused_v2", "void gemm<float, 4>(int*)", "attention.kd", "rmsnorm [clone .kd]", MANGLED]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("gdn_fused", ["gdn_fused"]),
+        ("gdn_fused_v", ["gdn_fused_v2"]),
+        ("GDN_FUSED", []),
+        ("attention", ["attention.kd"]),
+        ("attention.kd", ["attention.kd"]),
+        ("rmsnorm", ["rmsnorm [clone .kd]"]),
+        ("gemm<float", ["void gemm<float, 4>(int*)"]),
+        ("glob:gdn_*", ["gdn_fused", "gdn_fused_v2"]),
+        ("glob:gdn_", []),
+        ("glob:*norm", ["rmsnorm [clone .kd]"]),
+        ("re:^gdn.*2$", ["gdn_fused_v2"]),
+        ("re:^(gdn_fused|attention)$", ["gdn_fused", "attention.kd"]),
+        (MANGLED, [MANGLED]),
+    ],
+)
+def test_a_pattern_means_these_names(pattern: str, found: list[str]) -> None:
+    assert matching(pattern, NAMES) == found
+
+
+def test_an_exact_name_wins_over_names_that_contain_it() -> None:
+    assert matching("gdn_fused", ["a_gdn_fused", "gdn_fused", "gdn_fused_v2"]) == ["gdn_fused"]
+    assert matching("gdn_fused", ["a_gdn_fused", "gdn_fused.kd"]) == ["gdn_fused.kd"]
+
+
+def test_a_broken_expression_is_refused_in_one_line() -> None:
+    with pytest.raises(UsageError, match="not a regular expression"):
+        matching("re:(", NAMES)
+
+
+def test_mangled_names_are_found_by_what_they_say() -> None:
+    plain = demangled(MANGLED)
+    if plain is None:
+        pytest.skip("no C++ runtime to demangle with")
+    assert plain == "void gdn_fused<float, 4>(float*)"
+    assert matching("gdn_fused<float, 4>", [MANGLED, "other"]) == [MANGLED]
+    assert demangled("gdn_fused") is None
+    assert demangled("_Znot mangled at all") is None
+
+
+def test_spellings_start_with_the_recorded_one() -> None:
+    assert spellings("attention.kd") == ("attention.kd", "attention")
+    assert spellings("plain") == ("plain",)
+
+
+def test_what_matched_nothing_is_answered_with_what_is_like_it() -> None:
+    assert closest("gdn_fuse_d", NAMES)[0] in ("gdn_fused", "gdn_fused_v2")
+    assert "rmsnorm [clone .kd]" in closest("glob:rms_norm*", NAMES)
+    assert closest("zzzzzz", ["gemm"]) == []
+    assert len(closest("gdn", NAMES * 3, count=2)) <= 2
