@@ -9,7 +9,8 @@ from house.source_tree import SRC, modules, name_of, tree
 from trace_budget import cli, readers, render
 
 CONTRACT = (
-    "estimate kernels steps layers overlap check project threshold formats schema doctor compare batch ingest report rank"
+    "estimate kernels steps layers overlap check project threshold "
+    "formats schema doctor compare batch ingest report rank"
 )
 
 
