@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from trace_budget.projection.project import project_candidate as one_candidate
 from trace_budget.projection.rank import rank
 from trace_budget.projection.threshold import threshold
 from trace_budget.readers.detect import detect
+from trace_budget.readers.folder import chosen, is_folder
 from trace_budget.readers.graph_capture import read_capture
 from trace_budget.reports import capture as capture_room
 from trace_budget.reports import check as check_room
@@ -50,13 +51,33 @@ def open_trace(
     rank: int | None = None,
     trace_processor: str | None = None,
 ) -> Trace:
-    """Read one trace of any known format, recognised by content.
+    """Read one trace of any known format, recognised by content; of a folder the rank asked for, else the lowest.
 
-    Raises InputError for what cannot be read, is of no known format or of several.
+    Raises InputError for what cannot be read, is of no known format or of several, and for folders of unrelated traces.
     """
-    place = Path(path)
-    reader = detect(place, format)
-    return reader.read(place, ReadOptions(rank, trace_processor))
+    return next(_opened(Path(path), format, ReadOptions(rank, trace_processor)))
+
+
+def open_traces(
+    path: Path | str,
+    format: str | None = None,  # noqa: A002  (the word users know)
+    rank: int | None = None,
+    trace_processor: str | None = None,
+) -> list[Trace]:
+    """Read every rank of the job in a folder, the one asked for (else the lowest) first; of a file its one trace."""
+    return list(_opened(Path(path), format, ReadOptions(rank, trace_processor)))
+
+
+def _opened(place: Path, format: str | None, options: ReadOptions) -> Iterator[Trace]:  # noqa: A002
+    if not is_folder(place):
+        yield detect(place, format).read(place, options)
+        return
+    members, caveats = chosen(place, format, options.rank)
+    first, *others = members
+    rank = first.rank if options.rank is None else options.rank
+    yield first.reader.read(first.path, replace(options, rank=rank)).with_caveats(caveats)
+    for other in others:
+        yield other.reader.read(other.path, replace(options, rank=other.rank))
 
 
 def analyse(trace: Trace, scope: Scope = EVERYTHING) -> Found:

@@ -39,6 +39,9 @@ class FakeApi(ModuleType):
         self.asked["open_trace"] = (path, *options)
         return empty_trace(str(path), "kineto")
 
+    def open_traces(self, path: Path, *options: object) -> list[Trace]:
+        return [self.open_trace(path, *options)]
+
     def __getattr__(self, name: str) -> Any:
         if not name.endswith("_report"):
             raise AttributeError(name)

@@ -37,7 +37,9 @@ OtherRanks = Annotated[
         show_default=False,
     ),
 ]
-TracePath = Annotated[Path, typer.Argument(metavar="TRACE", help="The trace file.", show_default=False)]
+TracePath = Annotated[
+    Path, typer.Argument(metavar="TRACE", help="The trace file, or a folder with one job.", show_default=False)
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ class Reading:
     """How the trace is read."""
 
     rank: Annotated[
-        int | None, option("Input", "--rank", parser=whole(0), metavar="N", text="The rank that wrote the trace.")
+        int | None,
+        option("Input", "--rank", parser=whole(0), metavar="N", text="The rank that wrote the trace, or to report on."),
     ] = None
     from_format: Annotated[
         str | None,
@@ -56,17 +59,33 @@ class Reading:
         option("Input", "--trace-processor", metavar="PATH", text="The trace_processor program for Perfetto files."),
     ] = None
 
-    def open(self, path: Path, output: Output) -> Trace:
-        """The trace, read; raises InputError."""
+    def open(self, path: Path, output: Output, rank: int | None = None) -> Trace:
+        """The trace, read; `rank` is what a file in a folder is known to be of. Raises InputError."""
+        from trace_budget import api
+
+        wanted = rank if self.rank is None else self.rank
+        begin = time.monotonic()
+        with working(f"Reading {path}", output):
+            trace = api.open_trace(path, self.from_format, wanted, self.trace_processor)
+        _tell(trace, begin, output)
+        return trace
+
+    def open_ranks(self, path: Path, output: Output) -> list[Trace]:
+        """The trace to report on, and after it the other ranks of its job where the path is a folder of ranks."""
         from trace_budget import api
 
         begin = time.monotonic()
         with working(f"Reading {path}", output):
-            trace = api.open_trace(path, self.from_format, self.rank, self.trace_processor)
-        if output.verbose:
-            seconds = time.monotonic() - begin
-            output.say(f"Read {path}: {trace.format}, {trace.gpu_ops.height:,} GPU ops, {seconds:.2f} s")
-        return trace
+            traces = api.open_traces(path, self.from_format, self.rank, self.trace_processor)
+        for trace in traces:
+            _tell(trace, begin, output)
+        return traces
+
+
+def _tell(trace: Trace, begin: float, output: Output) -> None:
+    if output.verbose:
+        seconds = time.monotonic() - begin
+        output.say(f"Read {trace.path}: {trace.format}, {trace.gpu_ops.height:,} GPU ops, {seconds:.2f} s")
 
 
 @dataclass(frozen=True, slots=True)

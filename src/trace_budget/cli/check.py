@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from trace_budget.schema.trace import Trace
 
 TracePaths = Annotated[
-    list[Path], typer.Argument(metavar="TRACE...", help="Trace files, such as one per rank.", show_default=False)
+    list[Path],
+    typer.Argument(
+        metavar="TRACE...", help="Trace files, such as one per rank, or folders of them.", show_default=False
+    ),
 ]
 TokenMs = Annotated[
     float | None,
@@ -30,7 +33,7 @@ TokenMs = Annotated[
 def check(traces: TracePaths, reading: Reading, output: Output, token_ms: TokenMs = None) -> None:
     """Can this trace be trusted, and what is wrong with it.
 
-    Goes on past a file it cannot read, lists it, and exits with 3 at the end.
+    Of a folder every trace is checked. Goes on past a file it cannot read, lists it, and exits with 3 at the end.
     """
     from trace_budget import api
     from trace_budget.schema.trace import Caveat
@@ -44,7 +47,7 @@ def check(traces: TracePaths, reading: Reading, output: Output, token_ms: TokenM
     emit(replace(report, caveats=(*report.caveats, *unread)), output)
     if failures:
         text = "; ".join(failure.line() for failure in failures)
-        raise InputError(f"{len(failures)} of {len(traces)} files could not be read: {text}")
+        raise InputError(f"{len(failures)} of {len(opened) + len(failures)} files could not be read: {text}")
 
 
 def _open_all(paths: list[Path], reading: Reading, output: Output) -> tuple[list[Trace], list[InputError]]:
@@ -52,7 +55,25 @@ def _open_all(paths: list[Path], reading: Reading, output: Output) -> tuple[list
     failures: list[InputError] = []
     for path in paths:
         try:
-            opened.append(reading.open(path, output))
+            inside = _files(path, reading, output)
         except InputError as error:
             failures.append(error)
+            continue
+        for file, rank in inside:
+            try:
+                opened.append(reading.open(file, output, rank))
+            except InputError as error:
+                failures.append(error)
     return opened, failures
+
+
+def _files(path: Path, reading: Reading, output: Output) -> list[tuple[Path, int | None]]:
+    """The file, or every trace in a folder with the rank its name or first bytes tell."""
+    from trace_budget.readers.folder import is_folder, look_into
+
+    if not is_folder(path):
+        return [(path, None)]
+    folder = look_into(path, reading.from_format)
+    for left_out in folder.left_out:
+        output.say(f"Left out {left_out.path}: {left_out.reason}")
+    return [(one.path, one.rank) for job in folder.jobs for one in job]

@@ -33,6 +33,6 @@ def rank(
 
     asked = read_candidates(candidates)
     asked = replace(asked, policy=judging.policy(asked.policy), token=tokens.token(asked.token))
-    opened = reading.open(trace, output)
-    others = [reading.open(path, output) for path in with_rank or ()]
+    opened, *beside = reading.open_ranks(trace, output)
+    others = [*beside, *(reading.open(path, output) for path in with_rank or ())]
     emit(api.rank_report(opened, asked, scoping.scope(), others), output)

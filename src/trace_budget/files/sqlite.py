@@ -60,6 +60,16 @@ class Database:
         """
         return _read(self, table, columns, where, parameters)
 
+    def filled(self, prefix: str) -> bool:
+        """Whether any table whose name starts so holds a row; InputError naming the table when it is damaged."""
+        for table in (name for name in self.tables if name.startswith(prefix)):
+            try:
+                if self.connection.execute(f"SELECT 1 FROM {quoted(table)} LIMIT 1").fetchone():  # noqa: S608
+                    return True
+            except sqlite3.Error as error:
+                raise _input_error(self.path, table, error) from None
+        return False
+
 
 @contextmanager
 def opened(path: Path) -> Iterator[Database]:
