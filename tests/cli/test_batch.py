@@ -35,7 +35,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 def test_every_option_arrives(run: Run, asked: list[tuple[Any, ...]]) -> None:
     text = """a b s3://c -o out --kernel gdn --position 3 --saving-us 3 --baseline-us 20 --force
     --steps 3: --phase decode --layers 48 --device 1 --token-ms 44 --target-pct 2 --from kineto
-    --name-pattern (?P<model>x) --trace-processor /tp -j 3 --engine dask --scheduler tcp://h:1 --retry-failed --by model,phase -q"""
+    --name-pattern (?P<model>x) --trace-processor /tp -j 3 --engine dask --scheduler tcp://h:1
+    --retry-failed --by model,phase -q"""
     assert run("batch", *text.split()).code == 3
     ((folders, out, question, workers, retry),) = asked
     assert (folders, out, retry) == (["a", "b", "s3://c"], "out", True)

@@ -16,7 +16,7 @@ DOCS = sorted(path for path in (ROOT / "docs").rglob("*.md"))
 PAGES = [*DOCS, *ROOT.glob("*.md")]
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 BLOCK = re.compile(r"^```(?:sh|bash|console)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-GENERATED = {"cli_page": "cli.md", "schema_page": "schema.md"}
+GENERATED = {"cli_page": "cli.md", "schema_page": "schema.md", "dataset_page": "dataset.md"}
 
 
 def generator(name: str) -> ModuleType:

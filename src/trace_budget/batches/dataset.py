@@ -81,6 +81,10 @@ class Dataset:
         """Remove a failure that is none any more."""
         self.store.remove(f"{folder_of(FAILURES.name, self.question.key())}/{name}")
 
+    def has_run(self, trace_id: str) -> bool:
+        """Whether a trace is finished."""
+        return self.store.has(f"{folder_of(RUNS.name, self.question.key())}/{trace_id}{SUFFIX}")
+
     def stems(self, table: str) -> frozenset[str]:
         """The keys under which a table has files."""
         found = self.store.names(folder_of(table, self.question.key()))

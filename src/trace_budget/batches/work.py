@@ -51,7 +51,7 @@ def work(task: Task) -> Trouble | None:
     """
     identity = task.planned.identity
     dataset = Dataset(store_at(task.out), task.question)
-    if f"{identity.trace_id}" in dataset.stems(RUNS.name):
+    if dataset.has_run(str(identity.trace_id)):
         return None
     try:
         tables = _tables(task)

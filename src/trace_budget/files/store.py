@@ -29,8 +29,8 @@ class Store(Protocol):
         """Names of the files directly in a folder; none when there is no such folder."""
         ...
 
-    def folders(self, folder: str) -> frozenset[str]:
-        """Names of the folders directly in a folder."""
+    def has(self, name: str) -> bool:
+        """Whether there is a file of this name."""
         ...
 
     def put(self, files: Sequence[tuple[str, bytes]]) -> None:
@@ -102,9 +102,10 @@ class LocalStore:
         """Names of the files directly in a folder."""
         return frozenset(entry.name for entry in self._entries(folder) if entry.is_file())
 
-    def folders(self, folder: str) -> frozenset[str]:
-        """Names of the folders directly in a folder."""
-        return frozenset(entry.name for entry in self._entries(folder) if entry.is_dir())
+    def has(self, name: str) -> bool:
+        """Whether there is a file of this name."""
+        with _told(self.address):
+            return (self._root / name).is_file()
 
     def put(self, files: Sequence[tuple[str, bytes]]) -> None:
         """Write all, sync all, then rename all in order."""
@@ -168,9 +169,11 @@ class RemoteStore:
         """Names of the files directly in a folder."""
         return frozenset(_last(entry["name"]) for entry in self._listed(folder) if entry["type"] == "file")
 
-    def folders(self, folder: str) -> frozenset[str]:
-        """Names of the folders directly in a folder."""
-        return frozenset(_last(entry["name"]) for entry in self._listed(folder) if entry["type"] == "directory")
+    def has(self, name: str) -> bool:
+        """Whether there is a file of this name."""
+        self._system.invalidate_cache()
+        with _told(self.address):
+            return bool(self._system.exists(f"{self._root}/{name}"))
 
     def put(self, files: Sequence[tuple[str, bytes]]) -> None:
         """Put one file after the other."""
