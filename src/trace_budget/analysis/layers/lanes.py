@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -56,5 +57,5 @@ def lanes_of(kernels: pl.DataFrame) -> list[Lane]:
     columns = [rows[name].to_numpy() for name in ("op_id", "code", "start_ns")]
     return [
         Lane(int(index[low]), streams[low], *(column[low:high] for column in columns))
-        for low, high in zip(edges, [*edges[1:], index.size], strict=True)
+        for low, high in pairwise([*edges, index.size])
     ]

@@ -1,0 +1,127 @@
+"""The verdict table: every verdict with every reason, and the grades it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trace_budget.projection.evidence import QUESTIONS, Answer
+from trace_budget.projection.verdict import Percent, Verdict, dilution_of, judge
+from trace_budget.schema.options import Policy
+
+QUIET = Policy(target_pct=1.0, noise_pct=0.1, runs=10)
+GOOD = Percent(naive=4.0, low=3.6, expected=3.8, high=4.0, ceiling=20.0)
+KNOWN = {key: Answer("B", "user", "") for key in QUESTIONS}
+MEASURED = {**KNOWN, "Q1": Answer("A", "trace", "")}
+
+
+def said(
+    pct: Percent = GOOD,
+    answers: dict[str, Answer] = KNOWN,
+    policy: Policy = QUIET,
+    invalid: str = "",
+    contended: bool = False,
+    bound_only: bool = False,
+) -> Verdict:
+    return judge(pct, answers, policy, invalid, contended, bound_only)
+
+
+def test_go_needs_the_diluted_low_bound_an_a_b_and_all_answers() -> None:
+    got = said()
+    assert (got.verdict, got.reason, got.dilution) == ("GO", "all_met", 0.5)
+    assert "1.80 %" in got.why
+
+
+@pytest.mark.parametrize(
+    ("pct", "reason"),
+    [
+        (replace(GOOD, low=-3.0, expected=-2.0, high=-1.0), "regression"),
+        (replace(GOOD, low=0.0, expected=0.0, high=0.0), "regression"),
+        (replace(GOOD, low=0.1, expected=0.2, high=0.5, ceiling=0.9), "ceiling"),
+        (replace(GOOD, low=0.1, expected=0.5, high=0.99), "high_bound"),
+    ],
+)
+def test_no_go_is_proven_by_the_favourable_side(pct: Percent, reason: str) -> None:
+    got = said(pct)
+    assert (got.verdict, got.reason) == ("NO-GO", reason)
+    assert said(pct, bound_only=True).verdict == "NO-GO"
+
+
+def test_no_go_is_never_diluted() -> None:
+    just = replace(GOOD, low=1.0, expected=1.0, high=1.0)
+    assert said(just, policy=replace(QUIET, dilution=0.1)).verdict == "MARGINAL"
+
+
+@pytest.mark.parametrize(
+    ("pct", "contended", "reason"),
+    [
+        (replace(GOOD, low=0.0, expected=1.0, high=4.0), True, "contention"),
+        (replace(GOOD, low=1.0, expected=3.0, high=4.0), False, "bound_gap"),
+        (replace(GOOD, low=0.5, expected=1.0, high=4.0), False, "launch_bound"),
+        (replace(GOOD, low=1.5, expected=1.5, high=1.5), False, "diluted"),
+    ],
+)
+def test_marginal_says_what_the_low_side_lacks(pct: Percent, contended: bool, reason: str) -> None:
+    got = said(pct, contended=contended)
+    assert (got.verdict, got.reason) == ("MARGINAL", reason)
+
+
+def test_marginal_when_no_a_b_could_see_it() -> None:
+    got = said(policy=Policy(target_pct=1.0, noise_pct=2.35, runs=5))
+    assert (got.verdict, got.reason) == ("MARGINAL", "undetectable")
+    assert got.mde_pct == pytest.approx(4.76, abs=0.01)
+
+
+@pytest.mark.parametrize("missing", [("Q6",), ("Q4", "Q5")])
+def test_marginal_while_a_question_is_open(missing: tuple[str, ...]) -> None:
+    answers = {**KNOWN, **{key: Answer("D", "assumed", "") for key in missing}}
+    got = said(answers=answers)
+    assert (got.verdict, got.reason) == ("MARGINAL", f"missing_evidence({','.join(missing)})")
+    assert all(QUESTIONS[key] in got.why for key in missing)
+
+
+def test_a_bound_alone_never_confirms() -> None:
+    got = said(bound_only=True)
+    assert (got.verdict, got.reason) == ("MARGINAL", "bound_only")
+
+
+def test_what_is_invalid_is_nothing_else() -> None:
+    got = said(replace(GOOD, high=0.0), invalid="baseline mismatch: …")
+    assert (got.verdict, got.reason, got.why) == ("INVALID", "invalid_input", "baseline mismatch: …")
+
+
+def test_what_arrives_of_a_saving_depends_on_how_well_it_is_known() -> None:
+    assert dilution_of(KNOWN, QUIET) == 0.5
+    assert dilution_of(MEASURED, QUIET) == 0.67
+    assert dilution_of(MEASURED, replace(QUIET, dilution=0.9)) == 0.9
+
+
+def test_the_target_is_the_users() -> None:
+    half = replace(GOOD, low=0.9, expected=0.95, high=0.99)
+    assert said(half).verdict == "NO-GO"
+    assert said(half, policy=replace(QUIET, target_pct=0.4)).verdict == "GO"
+
+
+@given(
+    values=st.lists(st.floats(-5, 30), min_size=3, max_size=3), ceiling=st.floats(0, 100), target=st.floats(0.1, 10),
+    grade=st.sampled_from("ABCD"), contended=st.booleans(), bound_only=st.booleans(),
+)  # fmt: skip
+def test_go_and_no_go_hold_what_they_say(
+    values: list[float], ceiling: float, target: float, grade: str, contended: bool, bound_only: bool
+) -> None:
+    low, expected, high = sorted(values)
+    policy = replace(QUIET, target_pct=target)
+    answers = {**KNOWN, "Q5": Answer(grade, "trace", "")}
+    got = said(Percent(high, low, expected, high, ceiling), answers, policy, "", contended, bound_only)
+    if got.verdict == "GO":
+        assert low * got.dilution >= target
+        assert expected * got.dilution >= got.mde_pct
+        assert grade != "D"
+        assert not bound_only
+    if got.verdict == "NO-GO":
+        assert high < target or ceiling < target
+    if high < target:
+        assert got.verdict == "NO-GO"
