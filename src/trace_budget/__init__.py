@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trace_budget.api import estimate_report as estimate
     from trace_budget.api import kernels_report as kernels
     from trace_budget.api import layers_report as layers
-    from trace_budget.api import open_trace
+    from trace_budget.api import open_trace, open_traces
     from trace_budget.api import overlap_report as overlap
     from trace_budget.api import project_report as project
     from trace_budget.api import steps_report as steps
@@ -35,6 +35,7 @@ _API = "trace_budget.api"
 _OPTIONS = "trace_budget.schema.options"
 _HOME = {
     "open_trace": (_API, "open_trace"),
+    "open_traces": (_API, "open_traces"),
     "kernels": (_API, "kernels_report"),
     "steps": (_API, "steps_report"),
     "layers": (_API, "layers_report"),
@@ -77,6 +78,7 @@ __all__ = [
     "kernels",
     "layers",
     "open_trace",
+    "open_traces",
     "overlap",
     "project",
     "steps",

@@ -93,11 +93,11 @@ def analyse(trace: Trace, scope: Scope = EVERYTHING) -> Found:
 def _with_timeline(trace: Trace) -> None:
     if trace.aggregates is not None:
         raise NotInTraceError(
-            "sums per kernel hold no timeline",
+            "sums per kernel hold no timeline: steps, layers, overlap and what a token gains cannot be told",
             where=trace.path,
             expected="a trace with timestamps",
             found=trace.format,
-            advice="`trace-budget kernels` shows what they tell.",
+            advice="`trace-budget kernels` shows calls and means.",
         )
     if trace.gpu_ops.is_empty():
         raise InputError(

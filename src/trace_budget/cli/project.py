@@ -136,6 +136,8 @@ def project(
     if plot is not None and weights is not None:
         raise UsageError("--plot draws the curve of one phase", expected="--plot or --weights, not both")
     opened, *beside = reading.open_ranks(trace, output)
+    if plot is not None and beside:
+        raise UsageError("--plot draws the curve of one rank", expected="one file as TRACE", found=f"{trace}, a folder")
     others = [*beside, *(reading.open(path, output) for path in with_rank or ())]
     if weights is not None:
         report = api.mixture_report(opened, candidate, weights, scope, token, policy)

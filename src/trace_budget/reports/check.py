@@ -10,7 +10,7 @@ from trace_budget.projection.project import Found
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Caveat, Trace
 
-BROKEN_CODES = ("no_gpu_ops", "lost_kernels", "steps_unknown", "capture_sidecar")
+BROKEN_CODES = ("no_gpu_ops", "lost_kernels", "steps_unknown", "capture_sidecar", "aggregates_only")
 
 
 @dataclass(frozen=True, slots=True)
