@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sample_traces.make import hipprof_text, rocprof_text, rocprofv3_text, rpd_text
+from sample_traces.make import hipprof_text, kineto_same_run, rocprof_text, rocprofv3_text, rpd_text
 from sample_traces.make import run_description as described
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -18,6 +18,7 @@ def samples() -> dict[str, str]:
     run = described.described_run()
     rocprofv3, killed = rocprofv3_text.results_json(run), rocprof_text.results_json(run)
     return {
+        "kineto/same_run.json": kineto_same_run.trace_json(run),
         "rocprofv3_json/same_run.json": rocprofv3,
         "rocprofv3_json/two_processes.json": rocprofv3_text.results_json(run, (described.PID, OTHER_PID)),
         "rocprof_v1_json/same_run.json": rocprof_text.results_json(run),
