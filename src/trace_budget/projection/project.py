@@ -174,6 +174,7 @@ def _per_step(limits: Bounds, hit: Range, cost_ns: float) -> Bounds:
     """Weight by the hit rate (a request takes the new kernel in all layers or in none); take per-step costs off."""
     middle = hit.high if hit.low == 0.0 and hit.high == 1.0 else (hit.low + hit.high) / 2
     low = limits.low * (hit.low if limits.low >= 0 else hit.high)
+    high = limits.high * (hit.high if limits.high >= 0 else hit.low)
     return replace(
         limits,
         naive=limits.naive * hit.high - cost_ns,
@@ -181,7 +182,7 @@ def _per_step(limits: Bounds, hit: Range, cost_ns: float) -> Bounds:
         chain=limits.chain * hit.high - cost_ns,
         low=low - cost_ns,
         expected=limits.expected * middle - cost_ns,
-        high=limits.high * hit.high - cost_ns,
+        high=high - cost_ns,
     )
 
 

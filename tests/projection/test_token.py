@@ -1,0 +1,85 @@
+"""From steps to tokens, and the inverse question for every kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from projection.builders import graph_steps, repeated_steps
+from trace_budget import api
+from trace_budget.projection.threshold import threshold
+from trace_budget.projection.token import Token, token_of
+from trace_budget.schema.options import Policy, Scope, TokenInput
+from trace_budget.schema.trace import Trace
+
+US = 1_000
+CHAIN = [("gemm", 300.0), ("gdn", 13.0), ("gdn", 13.0), ("tiny", 2.0)]
+
+
+def token(trace: Trace, scope: Scope | None = None, **asked: Any) -> Token:
+    return token_of(api.analyse(trace, scope or Scope()).steps, TokenInput(**asked))
+
+
+def test_several_steps_are_measured_from_start_to_start() -> None:
+    got = token(repeated_steps([CHAIN] * 5, [1_000, 1_010, 990, 1_020, 1_000]))
+    assert (got.step_ns, got.measure, got.source) == (1_005 * US, "interval", "trace")
+    assert (got.token_ns, got.steps, got.tokens_per_step) == (1_005 * US, 5, 1.0)
+    assert got.busy_ns == 328 * US
+    assert got.spread.mad == 10 * US
+    assert got.spread.n == 4
+
+
+def test_one_step_is_its_window() -> None:
+    got = token(graph_steps(CHAIN, 1_000, steps=1))
+    assert (got.step_ns, got.measure, got.spread.ci95) == (328 * US, "window", None)
+
+
+def test_several_tokens_a_step() -> None:
+    got = token(graph_steps(CHAIN, 1_000), tokens_per_step=2.5)
+    assert (got.step_ns, got.token_ns) == (1_000 * US, 400 * US)
+
+
+def test_a_stated_token_replaces_the_profiled_one_and_shows_its_inflation() -> None:
+    trace = graph_steps(CHAIN, 1_000)
+    got = token(trace, token_ms=0.8)
+    assert (got.token_ns, got.source, got.inflation) == (800 * US, "user", pytest.approx(1.25))
+    assert [caveat.code for caveat in got.caveats] == ["profiler_inflation"]
+    assert "1.25 times" in got.caveats[0].text
+    for close in (0.92, 1.1):
+        assert token(trace, token_ms=close).caveats == ()
+    both = token(trace, token_ms=0.4, tokens_per_step=2.5)
+    assert (both.inflation, both.caveats) == (pytest.approx(1.0), ())
+
+
+def test_the_inverse_for_every_kernel() -> None:
+    rows, time = threshold(api.analyse(graph_steps(CHAIN, 1_000)), TokenInput(), Policy(target_pct=2.0))
+    assert time.step_ns == 1_000 * US
+    got = {row["kernel"]: row for row in rows.iter_rows(named=True)}
+    assert list(got) == ["gemm", "gdn", "tiny"]
+    assert {name: row["required_ns_per_call"] for name, row in got.items()} == pytest.approx(
+        {"gemm": 20 * US, "gdn": 10 * US, "tiny": 20 * US}
+    )
+    assert got["gdn"]["required_with_dilution_ns"] == pytest.approx(20 * US)
+    assert {name: row["ceiling_ns_per_call"] for name, row in got.items()} == {
+        "gemm": 300 * US, "gdn": 13 * US, "tiny": 2 * US,
+    }  # fmt: skip
+    assert {name: row["attainable"] for name, row in got.items()} == {"gemm": True, "gdn": True, "tiny": False}
+    assert got["gdn"]["ceiling_pct"] == pytest.approx(2.6)
+
+
+@pytest.mark.parametrize(
+    ("asked", "required"),
+    [
+        ({}, 10.0),
+        ({"tokens_per_step": 4.0}, 10.0),
+        ({"token_ms": 0.5}, 5.0),
+        ({"token_ms": 0.25, "tokens_per_step": 4.0}, 10.0),
+    ],
+)
+def test_the_inverse_speaks_of_the_token_that_is_asked_for(asked: dict[str, float], required: float) -> None:
+    found = api.analyse(graph_steps(CHAIN, 1_000))
+    rows, _ = threshold(found, TokenInput(**asked), Policy(target_pct=2.0, dilution=1.0))  # type: ignore[arg-type]
+    row = rows.filter(rows["kernel"] == "gdn")
+    assert row["required_ns_per_call"][0] == pytest.approx(required * US)
+    assert row["required_with_dilution_ns"][0] == pytest.approx(required * US)
