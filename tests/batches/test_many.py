@@ -8,11 +8,15 @@ import pytest
 from sample_traces.make.many import Facts
 from sample_traces.make.many_runs import STEP_NS
 
-from batches.datasets import OPTIONS, SAVING_US, by_path
+from batches.datasets import OPTIONS, QUESTION, SAVING_US, by_path, content
+from trace_budget import api
 from trace_budget.__main__ import main
-from trace_budget.batches.run import Batch
+from trace_budget.batches.run import Batch, Workers, batch
 from trace_budget.batches.summary import summary
+from trace_budget.errors import InputError
 
+SAMPLE_FOLDER = Path(__file__).parents[2] / "sample_traces" / "kineto"
+COUNT = len(list(SAMPLE_FOLDER.glob("*.json.gz")))
 Many = tuple[Path, list[Facts]]
 
 
@@ -123,3 +127,43 @@ def test_results_are_frames_of_three_libraries(answered: Batch) -> None:
     frame = answered.table("projections")
     assert answered.to_pandas().shape == answered.to_arrow().to_pandas().shape == frame.shape
     assert answered.to_pandas("runs")["path"].tolist() == answered.table("runs")["path"].to_list()
+
+
+def test_copies_are_told_and_counted_once(many: Many, tmp_path: Path) -> None:
+    place = tmp_path / "twice"
+    good_one = next(facts for facts in good(many) if facts.format == "rocpd" and "!/" not in facts.path)
+    bad_one, sidecar = "many/bad/host_only.trace.json", next(f.path for f in many[1] if f.kind == "sidecar")
+    for folder in ("a", "b"):
+        for path in (good_one.path, bad_one, sidecar):
+            source = many[0].parent / path
+            target = place / folder / source.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source.read_bytes())
+    done = batch(place, tmp_path / "out", QUESTION, Workers("here"))
+    assert done.table("runs")["path"].to_list() == [f"twice/a/{Path(good_one.path).name}"]
+    rows = by_path(done.table("failures"))
+    ends = {path: (row["outcome"], row["code"]) for path, row in rows.items()}
+    for folder in ("a", "b"):
+        assert ends[f"twice/{folder}/host_only.trace.json"] == ("failed", "unreadable_input")
+        assert ends[f"twice/{folder}/{Path(sidecar).name}"] == ("left_out", "capture_sidecar")
+    assert ends[f"twice/b/{Path(good_one.path).name}"] == ("left_out", "duplicate")
+    assert len(ends) == 5
+    before = content(tmp_path / "out")
+    batch(place, tmp_path / "out", QUESTION, Workers("here"))
+    assert content(tmp_path / "out") == before
+
+
+def test_failures_are_tried_again_only_when_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, out = SAMPLE_FOLDER, tmp_path / "out"
+
+    def refuse(*_: object) -> None:
+        raise InputError("not today", where="somewhere")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(api, "open_trace", refuse)
+        first = batch(place, out, QUESTION, Workers("here"))
+    assert (first.table("runs").height, first.table("failures").height) == (0, COUNT)
+    second = batch(place, out, QUESTION, Workers("here"))
+    assert (second.table("runs").height, second.resumed) == (0, COUNT)
+    third = batch(place, out, QUESTION, Workers("here"), retry_failed=True)
+    assert (third.table("runs").height, third.table("failures").height) == (COUNT, 0)

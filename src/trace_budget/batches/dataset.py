@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -40,7 +39,7 @@ def encoded(spec: TableSpec, frame: pl.DataFrame, question: Question) -> bytes:
         "trace_budget.table": spec.name,
         "trace_budget.dataset": str(DATASET_VERSION),
         "trace_budget.version": VERSION,
-        "trace_budget.question": json.dumps(question.document(), sort_keys=True),
+        "trace_budget.question": question.text(),
     }
     buffer = io.BytesIO()
     frame.write_parquet(buffer, compression="zstd", metadata=facts)

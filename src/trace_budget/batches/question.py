@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from functools import cache
 
 from trace_budget._version import VERSION
 from trace_budget.projection.candidates import Candidate
@@ -36,5 +37,13 @@ class Question:
 
     def key(self) -> str:
         """16 hexadecimal digits that differ when any option, the program's version or the schema differs."""
-        text = json.dumps(self.document(), sort_keys=True)
-        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        return hashlib.blake2b(self.text().encode(), digest_size=8).hexdigest()
+
+    def text(self) -> str:
+        """The document as JSON text; put together once per question, since every file of a dataset holds it."""
+        return _text_of(self)
+
+
+@cache
+def _text_of(question: Question) -> str:
+    return json.dumps(question.document(), sort_keys=True)

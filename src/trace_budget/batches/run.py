@@ -172,14 +172,13 @@ def _forget_recovered(dataset: Dataset, planned: Sequence[Planned]) -> None:
 
 
 def _record_copies(dataset: Dataset, plan: Sorted) -> None:
-    """Rows for files with the content of another: left out, or failed like that one."""
-    failures = dataset.stems(FAILURES.name)
-    for copy, first in plan.copies:
-        failed = _stem(first) in failures or _stem(first, again=True) in failures
+    """Rows for files with the content of another: as that one where it gave no run, else left out."""
+    known = dataset.stems(FAILURES.name)
+    new = [(copy, first) for copy, first in plan.copies if _stem(copy) not in known]
+    stems = [_stem(first, again) for _, first in new for again in (False, True)]
+    columns = dataset.frame(FAILURES.name, stems).select("path", "outcome", "code")
+    ends = {path: (outcome, code) for path, outcome, code in columns.rows()}
+    for copy, first in new:
         text = f"{copy.source.relative}: the same content as {first.source.relative}"
-        trouble = (
-            Trouble(FAILED, "unreadable_input", f"{text}, which failed")
-            if failed
-            else Trouble(LEFT_OUT, "duplicate", text)
-        )
-        record(dataset, Planned(copy, ""), trouble)
+        outcome, code = ends.get(first.source.relative, (LEFT_OUT, "duplicate"))
+        record(dataset, Planned(copy, ""), Trouble(outcome, code, text))
