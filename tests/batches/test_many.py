@@ -16,7 +16,7 @@ from trace_budget.batches.summary import summary
 from trace_budget.errors import InputError
 
 SAMPLE_FOLDER = Path(__file__).parents[2] / "sample_traces" / "kineto"
-COUNT = len(list(SAMPLE_FOLDER.glob("*.json.gz")))
+COUNT = len([path for path in SAMPLE_FOLDER.glob("*.json*") if ".truth." not in path.name])
 Many = tuple[Path, list[Facts]]
 
 
