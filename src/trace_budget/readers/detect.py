@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from trace_budget import readers
@@ -10,6 +11,7 @@ from trace_budget.errors import InputError, UsageError
 from trace_budget.files.parquet_folder import MAGIC, ParquetFolder, only_trace, table_names
 from trace_budget.files.probe import probe
 from trace_budget.readers.unreadable import refuse_known, refuse_named
+from trace_budget.schema.trace import Caveat
 
 _SHOWN_BYTES = 48
 _SHOWN_TABLES = 6
@@ -25,9 +27,18 @@ def detect(path: Path, format: str | None = None) -> Reader:  # noqa: A002  (the
         raise UsageError("no such input format", expected=f"one of {', '.join(readers.NAMES)}", found=ascii(format))
     head = head_of(path)
     refuse_known(head)
-    if format is not None:
-        return readers.load(format)
-    return _only(head, [reader for name in readers.NAMES if (reader := readers.load(name)).recognises(head)])
+    recognising = [reader for name in readers.NAMES if (reader := readers.load(name)).recognises(head)]
+    return _only(head, recognising) if format is None else _as_told(readers.load(format), recognising)
+
+
+def _as_told(reader: Reader, recognising: list[Reader]) -> Reader:
+    """The reader the user named; what it reads from content that is not like its format carries a warning."""
+    if reader.name in [other.name for other in recognising]:
+        return reader
+    like = " or ".join(other.name for other in recognising) or "no known format"
+    text = f"read as {reader.name}, as --from says, but the content looks like {like}: figures may be of something else"
+    told = Caveat("format_forced", text, 1, "warning")
+    return replace(reader, read=lambda path, options: reader.read(path, options).with_caveats((told,)))
 
 
 def head_of(path: Path) -> Head:

@@ -16,6 +16,7 @@ import polars as pl
 from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.files.perfetto_packets import starts_with_packets
+from trace_budget.files.probe import probe
 from trace_budget.files.trace_processor import Session, session
 from trace_budget.readers.database_trace import Records, trace_of
 from trace_budget.readers.perfetto_slices import (
@@ -65,6 +66,10 @@ def _recognises(head: Head) -> bool:
 
 
 def _read(path: Path, options: ReadOptions) -> Trace:
+    # trace_processor would also take JSON, and drop and round what it finds there
+    if not (start := probe(path).data).startswith(b"\n"):
+        expected, found = "protobuf packets", f"bytes that start {start[:8].hex(' ')}"
+        raise InputError("no Perfetto trace", where=str(path), expected=expected, found=found)
     with session(path, options.trace_processor) as opened:
         stats = opened.query(_STATS_SQL, _STATS)
         slices = read_slices(opened)
