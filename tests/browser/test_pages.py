@@ -21,6 +21,8 @@ SHOWN = {
 INKS = ["text", "muted", "marked", "target", "ceiling", "candidate", "good", "warn", "bad"]
 MADE = ["seed", "invalid", "trace_alone", "candidates", "hostile", "many_steps", "long_steps"]
 PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}
+TEXTS = """.annotation-text-g, .legendtext, .modebar, .cbaxis text, .cbtitle, .xtick, .ytick, .x2tick, .y2tick,
+.xtitle, .ytitle, .x2title, .y2title"""
 BACKGROUND = "getComputedStyle(document.querySelector('.main-svg')).backgroundColor"
 RIGHT_ENDS = "[...document.querySelectorAll('.main-svg')].map(s => s.getBoundingClientRect().right)"
 MARKS = ".main-svg .trace path, .main-svg .hm image"
@@ -57,8 +59,7 @@ def check_layout(chromium: Browser, width: int, scheme: str) -> None:
     assert chromium.run(f"return {BACKGROUND}") == PAPER[scheme]
     assert chromium.run("return document.querySelectorAll('.annotation-text-g').length") > 15
     assert chromium.run("return document.querySelectorAll('.legendtext').length") > 8
-    assert chromium.overlaps(".annotation-text-g, .xtitle, .ytitle, .x2title, .y2title, .xtick, .ytick") == []
-    assert chromium.overlaps(".legendtext, .modebar, .xtick, .cbaxis text, .cbtitle") == []
+    assert chromium.overlaps(TEXTS) == []
 
 
 def test_the_log_of_requests_would_see_one(chromium: Browser, tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ Json = dict[str, object]
 WIDE_NAME, NARROW_NAME = 96, 26
 HOVER_WIDTH, HOVER_LINES = 60, 8
 LEGEND = {
-    "orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "xanchor": "left", "traceorder": "normal",
-    "font": {"size": 11},
+    "orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top",
+    "traceorder": "normal", "font": {"size": 11},
 }  # fmt: skip
 HOVER = {"align": "left", "bgcolor": "@raised", "bordercolor": "@grid", "font": {"color": "@text", "size": 12}}
 ROW = 34  # px of a row that carries its label above it

@@ -10,6 +10,11 @@ from trace_budget.render.as_html.drawing import ROW, Drawing, Json, Names, layou
 from trace_budget.schema.page import LayerMap
 from trace_budget.units import show_number
 
+# The library puts the title of this axis between the ticks; as a text of its own it stands below them.
+TITLE: Json = {
+    "text": "layer", "x": 0.5, "xref": "paper", "y": 0, "yref": "paper", "yanchor": "top", "yshift": -24,
+    "showarrow": False, "font": {"size": 14},
+}  # fmt: skip
 SCALE = [[0, "@heat-low"], [0.5, "@heat-middle"], [1, "@heat-high"]]
 
 
@@ -29,19 +34,13 @@ def draw(layers: LayerMap, names: Names) -> Drawing:
             "<extra></extra>",
         }
     ]  # fmt: skip
-    axis = {
-        "tickprefix": "layer ",
-        "showtickprefix": "first",
-        "showgrid": False,
-        "zeroline": False,
-        "range": [-0.5, layers.layers - 0.5],
-        "rangemode": "tozero",
-    }
+    axis = {"showgrid": False, "zeroline": False, "range": [-0.5, layers.layers - 0.5], "rangemode": "tozero"}
     figure = layout(axis, rows_axis(sites), hovermode="closest")
     hit = layers.sites["matched"].to_list()
     labels = [f"{position}  {kernel}" for position, kernel in zip(*_named(layers), strict=True)]
-    figure["annotations"] = row_labels(labels, hit, [f"{n} of {layers.layers}" for n in layers.sites["layers_hit"]])
-    figure["margin"] = {"l": 12, "r": 16, "t": 48, "b": 32}
+    rights = [f"{count} of {layers.layers}" for count in layers.sites["layers_hit"]]
+    figure["annotations"] = [*row_labels(labels, hit, rights), TITLE]
+    figure["margin"] = {"l": 12, "r": 16, "t": 48, "b": 48}
     return Drawing(data, figure, 120 + ROW * sites)
 
 
