@@ -1,6 +1,7 @@
 """How good projections are: simulated programs whose true saving is known, kind by kind.
 
     python benchmarks/projection_truth.py [--n 20] [--kinds linear_graph,tp2] [--estimate report|naive|ceiling]
+                                          [--write docs/method/validation.md]
 
 Method: a random program runs in the simulator of tests/gpu_simulator, its trace goes to the estimate, and the program
 runs again with every call of one kernel truly shortened by 10 to 60 % of its median. All savings are per step.
@@ -20,13 +21,25 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from gpu_simulator import KINDS, Run, deltas, planned, random_program, simulate, step_savings_ns, to_trace
-from trace_budget.schema.options import Change, Policy, Scope, Selection, TokenInput
+from trace_budget.schema.options import Change, Policy, Range, Scope, Selection, TokenInput
 from trace_budget.schema.trace import Trace
 
 TARGET_PCT = 1.0
+ALL_RANKS = "_all_ranks"
+SCORED = (*KINDS, f"tp2{ALL_RANKS}")
+
+
+class Counted(NamedTuple):
+    """What a trace holds: calls of the kernel per step, layers, the median step in ns, layers that run the kernel."""
+
+    calls: float
+    layers: int
+    step_ns: float
+    layers_hit: int
 
 
 class Estimate(NamedTuple):
@@ -37,14 +50,18 @@ class Estimate(NamedTuple):
     high_ns: float
     naive_ns: float
     verdict: str = ""
+    counted: Counted | None = None
 
 
-EstimateFn = Callable[[Trace, str, float], Estimate]
+EstimateFn = Callable[..., Estimate]
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question and its answer: shorten each call of `kernel` by `saving_us`, and the step takes `true_ns` less."""
+    """A question and its answer: shorten each call of `kernel` by `saving_us`, and the step takes `true_ns` less.
+
+    `others` are the traces of further ranks, where the question is asked with all of them.
+    """
 
     kind: str
     seed: int
@@ -54,9 +71,11 @@ class Case:
     true_ns: float
     naive_ns: float
     step_ns: float
+    counted: Counted
+    others: tuple[Trace, ...] = ()
 
 
-def cases(kinds: Iterable[str] = KINDS, n: int = 20, first_seed: int = 0) -> Iterator[Case]:
+def cases(kinds: Iterable[str] = SCORED, n: int = 20, first_seed: int = 0) -> Iterator[Case]:
     """`n` questions of each kind, the same on every machine."""
     for kind in kinds:
         for seed in range(first_seed, first_seed + n):
@@ -64,32 +83,43 @@ def cases(kinds: Iterable[str] = KINDS, n: int = 20, first_seed: int = 0) -> Ite
 
 
 def _case(kind: str, seed: int) -> Case:
-    plan = planned(random_program(kind, seed))
-    base, rng = simulate(plan), random.Random(f"{kind}/{seed}")
-    kernel, saving_ns, calls = _question(base, rng)
+    program = random_program(kind.removesuffix(ALL_RANKS), seed)
+    plan = planned(program)
+    base, rng = simulate(plan), random.Random(f"{program.kind}/{seed}")
+    kernel, saving_ns, counted = _question(base, rng)
     after = simulate(plan, deltas(plan, kernel, saving_ns))
     true_ns = float(step_savings_ns(base, after).mean())
-    step_ns = float(np.diff(base.step_ends(), prepend=0)[plan.program.warm_up :].mean())
-    return Case(kind, seed, to_trace(base), kernel, saving_ns / 1_000, true_ns, calls * saving_ns, step_ns)
+    step_ns = float(np.diff(base.step_ends(), prepend=0)[program.warm_up :].mean())
+    others = tuple(to_trace(base, rank) for rank in range(1, len(program.ranks))) if kind.endswith(ALL_RANKS) else ()
+    naive_ns = counted.calls * saving_ns
+    return Case(kind, seed, to_trace(base), kernel, saving_ns / 1_000, true_ns, naive_ns, step_ns, counted, others)
 
 
-def _question(base: Run, rng: random.Random) -> tuple[str, int, float]:
-    """A kernel, a saving per call in ns, and its calls per step on rank 0."""
+def _question(base: Run, rng: random.Random) -> tuple[str, int, Counted]:
+    """A kernel, a saving per call in ns, and what there is to count on rank 0."""
     works: dict[str, list[int]] = {}
-    for _, node in base.ops():
-        if node.kernel is not None and node.kernel.kind == "kernel":
-            works.setdefault(node.kernel.name, []).append(node.work_ns)
+    layers: dict[str, set[int]] = {}
+    first: dict[int, int] = {}
+    for number, op in base.ops():
+        if op.kernel is not None and op.kernel.kind == "kernel":
+            works.setdefault(op.kernel.name, []).append(op.work_ns)
+            layers.setdefault(op.kernel.name, set()).update([] if op.kernel.layer is None else [op.kernel.layer])
+        first[op.step] = min(first.get(op.step, sys.maxsize), int(base.node_start_ns[number]))
     name = rng.choice(sorted(works))
     saving_ns = max(1, round(rng.uniform(0.1, 0.6) * float(np.median(works[name]))))
-    return name, saving_ns, len(works[name]) / len(base.program.ranks[0])
+    step_ns = float(np.median(np.diff([first[step] for step in sorted(first)])))
+    calls = len(works[name]) / len(base.program.ranks[0])
+    return name, saving_ns, Counted(calls, base.program.layers or 0, step_ns, len(layers[name]))
 
 
-def score(estimate: EstimateFn, kinds: Sequence[str] = KINDS, n: int = 20, first_seed: int = 0) -> pl.DataFrame:
+def score(estimate: EstimateFn, kinds: Sequence[str] = SCORED, n: int = 20, first_seed: int = 0) -> pl.DataFrame:
     """One row a kind and one for all.
 
     coverage: share of cases with low <= true <= high (to a nanosecond). missed_low, missed_high: which side failed.
     width, mae_naive, mae_expected: means as a share of the naive saving. mae_pp: mean error of the expected saving in
-    percentage points of the step. false_go: verdicts GO although the true saving is below 1 % of the step.
+    percentage points of the step. false_go: verdicts GO although the true saving is below 1 % of the step. missed_go:
+    verdicts NO-GO although it is not. exact: share of cases whose calls, layers and median step were counted exactly;
+    hit_exact: share whose layers that run the kernel were.
     """
     rows = [_judged(case, estimate) for case in cases(kinds, n, first_seed)]
     frame = pl.DataFrame(rows)
@@ -100,7 +130,7 @@ def score(estimate: EstimateFn, kinds: Sequence[str] = KINDS, n: int = 20, first
 def _judged(case: Case, estimate: EstimateFn) -> dict[str, object]:
     """One case: what was said against what is true."""
     begun = time.perf_counter()
-    said = estimate(case.trace, case.kernel, case.saving_us)
+    said = estimate(case.trace, case.kernel, case.saving_us, *([case.others] if case.others else []))
     spent_ms = 1e3 * (time.perf_counter() - begun)
     slack = 1.0 + 1e-9 * case.naive_ns
     true_pct = 100.0 * case.true_ns / case.step_ns
@@ -115,6 +145,8 @@ def _judged(case: Case, estimate: EstimateFn) -> dict[str, object]:
         "go": said.verdict == "GO",
         "false_go": said.verdict == "GO" and true_pct < TARGET_PCT,
         "missed_go": said.verdict == "NO-GO" and true_pct >= TARGET_PCT,
+        "exact": said.counted is not None and said.counted[:3] == case.counted[:3],
+        "hit_exact": said.counted is not None and said.counted.layers_hit == case.counted.layers_hit,
         "ms": spent_ms,
     }
 
@@ -135,6 +167,8 @@ def _summary(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
         pl.col("go").sum(),
         pl.col("false_go").sum(),
         pl.col("missed_go").sum(),
+        pl.col("exact").mean(),
+        pl.col("hit_exact").mean(),
         pl.col("ms").mean().alias("ms_per_case"),
     )
 
@@ -152,33 +186,50 @@ def ceiling_estimate(trace: Trace, kernel: str, saving_us: float) -> Estimate:
     return Estimate(0.0, naive_ns, naive_ns, naive_ns)
 
 
-def report_estimate(trace: Trace, kernel: str, saving_us: float) -> Estimate:
-    """What `trace-budget project` answers, read from its JSON document."""
-    from trace_budget import api  # noqa: PLC0415  (the other estimates must run without it)
+def report_estimate(trace: Trace, kernel: str, saving_us: float, others: tuple[Trace, ...] = ()) -> Estimate:
+    """What `trace-budget project` answers, read from its JSON document.
 
-    change, policy = Change(saving_us=saving_us), Policy(target_pct=TARGET_PCT)
-    report = api.project_report(trace, Selection(kernel), change, Scope(), TokenInput(), policy)
-    saving = report.document["saving_us_per_step"]
-    if not isinstance(saving, dict):
-        raise TypeError("saving_us_per_step is not an object")
+    Costs and hit rate are stated, noise is low and nothing is diluted, so that GO is said as soon as the low bound and
+    the expected saving allow it.
+    """
+    from trace_budget import api  # noqa: PLC0415  (the other estimates must run without it)
+    from trace_budget.projection.candidates import Candidate  # noqa: PLC0415
+
+    change = Change(saving_us=saving_us, overhead_us=0.0, hit_rate=Range(1.0, 1.0))
+    candidate, policy = Candidate("", change, Selection(kernel)), Policy(TARGET_PCT, noise_pct=0.1, dilution=1.0)
+    document = api.candidate_report(trace, candidate, Scope(), TokenInput(), policy, others).document
+    saving, matched, token = (_part(document[key]) for key in ("saving_us_per_step", "matched", "token"))
     parts = [1_000.0 * float(saving[key]) for key in ("low", "expected", "high", "naive")]
-    return Estimate(parts[0], parts[1], parts[2], parts[3], str(report.document["verdict"]))
+    step_ns = round(1_000.0 * token["step_us"], 3)
+    counted = Counted(matched["calls_per_step"], matched["layers"] or 0, step_ns, int(matched["layers_hit"] or 0))
+    return Estimate(parts[0], parts[1], parts[2], parts[3], str(document["verdict"]), counted)
+
+
+def _part(value: object) -> dict[str, float]:
+    if not isinstance(value, dict):
+        raise TypeError("not an object")
+    return value
 
 
 ESTIMATES: dict[str, EstimateFn] = {"report": report_estimate, "naive": naive_estimate, "ceiling": ceiling_estimate}
 
 
 def main() -> None:
-    """Print the table of one estimate."""
+    """Print the table of one estimate, or write it as a page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--n", type=int, default=20, help="programs of each kind")
-    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--kinds", default=",".join(SCORED))
     parser.add_argument("--estimate", choices=sorted(ESTIMATES), default="report")
     parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--write", type=Path, help="write the page of the method to this file")
     given = parser.parse_args()
     table = score(ESTIMATES[given.estimate], given.kinds.split(","), given.n, given.first_seed)
     with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200, float_precision=4):
         print(table)
+    if given.write:
+        from validation_page import page  # noqa: PLC0415  (only for the page)
+
+        given.write.write_text(page(table, given.n, given.first_seed), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a stretch of a trace tells of dependencies: order on streams, early starts, releases, latency, pace, collectives."""
+"""What a stretch of a trace tells of dependencies: order on streams, early starts, releases, latency, pace."""
 
 from __future__ import annotations
 

@@ -1,0 +1,43 @@
+"""What public integrations predicted and realised: the table agrees with itself, and with what the verdict would say."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from trace_budget.projection.estimate import estimate
+from trace_budget.projection.evidence import QUESTIONS, Answer
+from trace_budget.projection.verdict import Percent, dilution_of, judge
+from trace_budget.schema.options import Policy, Range
+
+LEDGER = Path(__file__).resolve().parents[2] / "benchmarks" / "public_ledger.tsv"
+ROWS = pl.read_csv(LEDGER, separator="\t").to_dicts()
+STATED = {key: Answer("C", "user", "") for key in QUESTIONS}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['source']} {row['change']}")
+def test_a_row_follows_from_its_own_figures(row: dict[str, float]) -> None:
+    step_us = 1_000 * row["step_before_ms"]
+    got = estimate(row["before_us"] - row["after_us"], row["calls_per_step"], step_us, Range(1, 1), 1.0, 1.0)
+    assert got.saving_us_per_step == pytest.approx(1_000 * row["predicted_ms"], abs=0.051)
+    assert got.pct == pytest.approx(row["predicted_pct"], abs=1e-3)
+    realised = 100 * (row["step_before_ms"] - row["step_after_ms"]) / row["step_before_ms"]
+    assert realised == pytest.approx(row["realised_pct"], abs=1e-3)
+    assert row["realised_pct"] / row["predicted_pct"] == pytest.approx(row["converted"], abs=1e-3)
+
+
+def test_what_was_predicted_and_did_not_come_is_never_go() -> None:
+    """tokenspeed#1133: the plain product, 1.05 %, was realised as -0.04 %: never a GO at 1 %, whatever the range."""
+    (row,) = (row for row in ROWS if row["source"] == "lightseekorg/tokenspeed#1133")
+    pct = row["predicted_pct"]
+    said = judge(Percent(pct, pct, pct, pct, 5.0), STATED, Policy(noise_pct=0.1), "", contended=False, bound_only=False)
+    assert said.verdict == "MARGINAL"
+
+
+def test_the_usual_dilution_is_on_the_careful_side() -> None:
+    converted = [row["converted"] for row in ROWS]
+    assert dilution_of(STATED, Policy()) < statistics.median(converted) < 1.0
+    assert sum(share >= dilution_of(STATED, Policy()) for share in converted) > 0.6 * len(converted)
