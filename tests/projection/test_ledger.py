@@ -1,4 +1,4 @@
-"""What public integrations predicted and realised: the table agrees with itself, and with what the verdict would say."""
+"""What public integrations predicted and realised: the table agrees with itself and with the verdict."""
 
 from __future__ import annotations
 

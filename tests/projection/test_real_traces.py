@@ -29,7 +29,8 @@ ATTENTION = "paged_attention_ll4mi_QKV_mfma16_kernel"
 KEYS = {
     "token": {"step_us", "steps", "busy_us", "tokens_per_step", "token_us", "source"},
     "matched": {
-        "kernel", "calls_per_step", "layers", "layers_hit", "calls_per_layer", "steps_hit", "dur_us", "exposed_us_per_step",
+        "kernel", "calls_per_step", "layers", "layers_hit", "calls_per_layer", "steps_hit", "dur_us",
+        "exposed_us_per_step",
     },
     "saving_us_per_call": {"low", "expected", "high", "source"},
     "saving_us_per_step": {"naive", "exposed", "low", "expected", "high"},
