@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cli.fakes import FakeApi
+from shared_traces import SHARED, needs_shared
 
 pytest.importorskip("plotly")
 Run = Callable[..., Any]
@@ -146,4 +147,12 @@ def test_a_plot_is_of_one_rank_and_one_phase(run: Run, api: FakeApi, options: tu
 def test_a_kernel_that_is_not_there_leaves_no_file(run: Run, tmp_path: Path) -> None:
     result = run("report", SEED, "--kernel", "no_such_kernel", "--saving-us", "3", "-o", "page.html")
     assert result.code == 4
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_shared
+def test_a_folder_of_ranks_is_not_one_page(run: Run, tmp_path: Path) -> None:
+    result = run("report", SHARED / "kineto" / "two_ranks", *ASKED, "-o", "page.html")
+    assert result.code == 2
+    assert "a page shows one rank" in result.line
     assert list(tmp_path.iterdir()) == []

@@ -109,7 +109,9 @@ def report(
     output = Output("json", out, force, quiet, verbose)
     refuse_plot(plot, force)
     as_html.plotly_js()
-    opened = reading.open(trace, output)
+    opened, *beside = reading.open_ranks(trace, output)
+    if beside:
+        raise UsageError("a page shows one rank", expected="one file as TRACE", found=f"{trace}, a folder of ranks")
     with working("Projecting", output):
         page = _page(wanted, opened, force, scoping.scope(), tokens, judging)
         data = as_html.render(page)
