@@ -17,7 +17,7 @@ import polars as pl
 from trace_budget.text import cut_distinct, cut_middle, safe
 
 Json = dict[str, object]
-WIDE_NAME, NARROW_NAME = 96, 26
+WIDE_NAME, NARROW_NAME = 96, 23
 HOVER_WIDTH, HOVER_LINES = 60, 8
 LEGEND = {
     "orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top",
