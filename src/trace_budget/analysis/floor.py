@@ -45,16 +45,18 @@ def dispatch_floor(trace: Trace) -> Floor:
     ).to_numpy()
     gaps = np.asarray(gap[same & (np.arange(gap.size) > 0)], dtype=np.float64)
     near = gaps[(gaps >= 0) & (gaps < NEAR_ZERO_NS)]
+    longest = _gap_max(near)
     return Floor(
         int(np.quantile(durations, FLOOR_QUANTILE)) if durations.size >= ENOUGH else None,
-        int(np.median(near)) if near.size else 0,
-        _gap_max(near),
+        # Where the host sets the pace the usual gap is idle time; dispatch is never longer than the longest of it.
+        min(int(np.median(near)), longest) if near.size else 0,
+        longest,
         float(np.mean(np.abs(gaps) <= 2)) if gaps.size else 0.0,
     )
 
 
 def _gap_max(near: np.ndarray) -> int:
-    """The end of the near-zero mode of the gaps: three times the usual gap, kept between 1 and 5 us.
+    """The end of the near-zero mode of the gaps: three times the usual gap, kept between 2 and 5 us.
 
     1.5-3 us on NVIDIA and 0-2 us on ROCm were measured; a larger value widens the bounds, a smaller one breaks them.
     """
