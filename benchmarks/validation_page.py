@@ -78,7 +78,8 @@ METHOD = """## Simulated programs
 A simulator of host threads, streams, graphs and collectives runs a random program and writes its trace, as a
 profiler would: with what profilers hide hidden. The tool projects one kernel, shortened by 10 to 60 % of its
 median, from the trace alone. Then the program runs again with every call of that kernel truly shortened: that is
-the truth. The simulator shares no code with the projection.
+the truth, over the steps that the tool counts (it leaves out outlying ones). The simulator shares no code with the
+projection.
 
 - *inside*: share of programs whose true saving lies in the interval, to a nanosecond.
 - *width*, *naive error*, *error*, *largest*: width of the interval, mean error of saving x calls, mean and largest

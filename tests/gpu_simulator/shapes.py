@@ -41,10 +41,17 @@ class Model:
     side: tuple[str, ...]
     last: str = "moe_sum"
     events: Iterator[int] = field(default_factory=lambda: iter(range(1, 1_000_000)))
+    crossings: dict[int, bool] = field(default_factory=dict)
 
     def kernel(self, name: str, layer: int | None) -> Kernel:
         """One call."""
         return self.draws.kernel(self.types[name], layer)
+
+    def crosses(self, layer: int) -> bool:
+        """Whether one branch of a layer waits for another one: a captured graph is the same in every replay."""
+        if layer not in self.crossings:
+            self.crossings[layer] = self.draws.between(0, 1) < 0.15
+        return self.crossings[layer]
 
     def launch(self, name: str, layer: int | None, stream: int = MAIN, pdl: Pdl | None = None) -> Launch:
         """One eager launch."""
@@ -109,12 +116,12 @@ class Capture:
 
     def forked(self, layer: int, after: Nodes, branches: int) -> Nodes:
         """One layer with two or three branches, sometimes with an edge across, and a join."""
-        of, draws = self.of, self.of.draws
+        of = self.of
         after = self.chain(of.before, layer, after)
         main = self.chain(of.middle, layer, after)
         ends = [*main, *self.chain(of.side, layer, after, branch=1)]
         if branches > 2:
-            across = main if draws.between(0, 1) < 0.15 else ()
+            across = main if of.crosses(layer) else ()
             ends += self.chain(NAMES[6:8], layer, (*after, *across), branch=2)
         return (self.add(of.last, layer, ends),)
 
