@@ -47,7 +47,8 @@ def by_delimiter(trace: Trace, in_scope: np.ndarray) -> Found | None:
     op_step[order] = step
     text = str(trace.gpu_ops["name"][int(order[marks[0]])])
     found = unnamed_steps(first.size, op_step, f"once-per-step kernel {text}", "medium")
-    layers = best_run(codes[first[0] : first[0] + period])
+    usual = int(first[first.size // 2])  # the first step is often a warm-up
+    layers = best_run(codes[usual : usual + period])
     if layers is not None and layers.stop - layers.first >= IN_LAYERS * period:
         return found
     return replace(found, confidence="low", caveats=(MAYBE_LAYERS,))
@@ -64,13 +65,14 @@ def _outer_distance(codes: Int64Array) -> tuple[int, int] | None:
         pl.len().alias("gaps"),
         usual.alias("usual"),
         (gap <= pl.max_horizontal(SAME_DISTANCE * usual, 1.0)).mean().alias("regular"),
+        gap.mean().alias("off"),
     )
     fit = names.filter(
         (pl.col("regular") >= REGULAR)
         & (pl.col("gaps") >= MIN_STEPS)
         & (pl.col("usual") > 1)
         & (pl.col("usual") * pl.col("gaps") >= 0.5 * codes.size)
-    ).sort("usual", "name", descending=[True, False])
+    ).sort("usual", "off", "name", descending=[True, False, False])
     return None if fit.is_empty() else _once_a_step(codes, fit)
 
 
