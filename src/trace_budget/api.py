@@ -36,9 +36,11 @@ from trace_budget.reports import mixture as mixture_room
 from trace_budget.reports import page as page_room
 from trace_budget.reports import project as project_room
 from trace_budget.reports import rank as rank_room
+from trace_budget.reports import timeline as timeline_room
 from trace_budget.schema.options import Change, Policy, Range, Scope, Selection, TokenInput
 from trace_budget.schema.page import Curve, Page
 from trace_budget.schema.report import Report
+from trace_budget.schema.timeline import Drawing
 from trace_budget.schema.trace import Trace
 from trace_budget.units import ns_from_ms, us_from_ns
 
@@ -257,6 +259,11 @@ def rank_report(trace: Trace, asked: CandidateSet, scope: Scope = EVERYTHING, ot
     """Many candidates: each alone, all together, and what each adds to the rest."""
     found = analyse(trace, scope)
     return rank_room.rank_report(found, rank(found, asked, [analyse(other, scope) for other in others]), asked)
+
+
+def timeline(trace: Trace, wanted: Candidate | CandidateSet, scope: Scope = EVERYTHING) -> Drawing:
+    """A step (all of `scope.steps`, if given) as measured and as projected, to be drawn in time."""
+    return timeline_room.timeline(analyse(trace, scope), wanted, several=scope.steps is not None)
 
 
 def threshold_report(

@@ -10,7 +10,7 @@ from trace_budget import cli, readers, render
 
 CONTRACT = (
     "estimate kernels steps layers overlap check project threshold "
-    "formats schema doctor compare batch ingest report rank"
+    "formats schema doctor compare timeline batch ingest report rank"
 )
 
 

@@ -22,6 +22,7 @@ NAMES: tuple[str, ...] = (
     "overlap",
     "check",
     "compare",
+    "timeline",
     "report",
     "batch",
     "ingest",

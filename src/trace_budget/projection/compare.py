@@ -158,7 +158,7 @@ def _measured(found: Found, sides: Sides, chosen: Flags) -> tuple[Predicted | No
         text = f"the recording holds {op_slot.height} operations: nothing was replayed, so nothing is predicted"
         return None, (Caveat("prediction_skipped", text, 1, "warning"),)
     floor = dispatch_floor(found.trace)
-    by_slot = _delta(sides.calls, chosen, sides.usual.slots.height, floor.gap_ns)
+    by_slot = _delta(sides.calls, chosen, sides.usual.slots.height, min(floor.gap_ns, floor.gap_max_ns))
     delta = by_slot[op_slot["slot"].to_numpy()]
     claim = Claim(op_slot["op_id"].to_numpy(), delta, delta, delta)
     naive = float(delta.sum()) / len(found.steps.used)

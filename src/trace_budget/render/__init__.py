@@ -20,8 +20,9 @@ MODULES = {
     "parquet": "as_parquet",
 }
 NAMES: tuple[str, ...] = tuple(MODULES)
-# Outputs that draw a model of their own instead of a Report (schema/page.py); their commands call them by name.
-DRAWN: tuple[str, ...] = ("as_html", "as_plot")
+# Outputs that draw a model of their own instead of a Report (schema/page.py, schema/timeline.py); their commands call
+# them by name.
+DRAWN: tuple[str, ...] = ("as_html", "as_plot", "as_timeline")
 
 
 def load(name: str) -> Renderer:
