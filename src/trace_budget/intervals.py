@@ -10,6 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from trace_budget.errors import InputError
+
+LONGEST_NS = 2**62
+
 Int64Array = npt.NDArray[np.int64]
 
 
@@ -96,7 +100,7 @@ def stack_groups(
     """Move the intervals of each group (0 … g-1) to a stretch of time of its own, so one sweep serves all groups.
 
     Returns the moved starts and ends and, per group, where its stretch begins; a stretch is as long as its group's
-    span plus one nanosecond, so touching groups never merge.
+    span plus one nanosecond, so touching groups never merge. Raises InputError when all spans together exceed 64 bits.
     """
     count = int(group.max()) + 1 if group.size else 0
     first = np.full(count, np.iinfo(np.int64).max)
@@ -105,6 +109,12 @@ def stack_groups(
     np.maximum.at(last, group, end_ns)
     present = last >= first
     span = np.where(present, np.subtract(last, first, where=present, out=np.zeros(count, np.int64)) + 1, 0)
+    if float(span.sum(dtype=np.float64)) >= LONGEST_NS:
+        raise InputError(
+            "times lie too far apart to be added up: broken timestamps",
+            expected="less than 146 years in all",
+            found=f"{int(present.sum())} groups, the longest of {int(span.max())} ns",
+        )
     base = np.concatenate(([0], np.cumsum(span)[:-1])) if count else np.zeros(0, np.int64)
     shift = base[group] - first[group]
     return start_ns + shift, end_ns + shift, base

@@ -174,10 +174,10 @@ def test_a_fused_sequence_has_no_curve_and_no_layers_no_map() -> None:
 
 
 def test_calls_of_one_position_are_marked_alone() -> None:
-    asked = Candidate("", Change(saving_us=1.0), Selection("fused_add_rms_norm", position=14))
+    asked = Candidate("", Change(saving_us=1.0), Selection("fused_add_rms_norm", position=16))
     page = api.candidate_page(api.open_trace(SEED), asked)
     sites = picture(page, LayerMap).sites.filter(pl.col("matched"))
-    assert sites["position"].to_list() == [14]
+    assert sites["position"].to_list() == [16]
     assert int(picture(page, Histogram).bins["matched"].sum()) == 64 * 5
 
 

@@ -12,7 +12,7 @@ from trace_budget.schema.trace import Caveat, Trace
 OUTLIER_TIMES = 20.0
 LIKE = 3  # replays of one kind that tell what is usual
 FLOOR_TIMES = 1.5
-FLOOR_MOST_NS = 10_000  # no dispatcher needs longer; uniform kernels above it are just alike
+FLOOR_MOST_NS = 8_000  # no dispatcher needs longer; uniform kernels above it are just alike
 NEAR_FLOOR = 0.3  # share of kernels at the floor that is worth a word
 IDLE_SHARE = 0.2
 INFLATION = 0.10

@@ -8,9 +8,10 @@ import polars as pl
 from trace_budget.analysis.layers.beside import side_layers, side_positions
 from trace_budget.analysis.layers.lanes import Lane, kernels_of, lanes_of
 from trace_budget.analysis.layers.modules import ModuleLayers, by_modules
+from trace_budget.analysis.layers.norms import norm_codes
 from trace_budget.analysis.layers.sequence import Cut, cut_sequence
 from trace_budget.analysis.layers.sites import lane_positions
-from trace_budget.schema.findings import Int32Array, Layers, Segment, Steps
+from trace_budget.schema.findings import Int32Array, Int64Array, Layers, Segment, Steps
 from trace_budget.schema.options import Scope
 from trace_budget.schema.trace import Caveat, Trace
 
@@ -26,7 +27,11 @@ def find_layers(trace: Trace, steps: Steps, scope: Scope | None = None) -> Layer
     kernels = kernels_of(trace, steps)
     lanes = lanes_of(kernels)
     modules = by_modules(trace, steps) if wanted is None else None
-    cuts = [_named(lane, modules) for lane in lanes] if modules else _repeated(lanes, wanted)
+    cuts = (
+        [_named(lane, modules) for lane in lanes]
+        if modules
+        else _repeated(lanes, wanted, norm_codes(trace.gpu_ops["name"]))
+    )
     op_layer = np.full(trace.gpu_ops.height, -1, dtype=np.int32)
     op_position = np.full(trace.gpu_ops.height, -1, dtype=np.int32)
     placed = lane_positions(lanes, cuts)
@@ -44,14 +49,14 @@ def _named(lane: Lane, modules: ModuleLayers) -> Cut:
     return Cut(layer, count, (), f"modules ({modules.module})", modules.confidence)
 
 
-def _repeated(lanes: list[Lane], wanted: int | None) -> list[Cut]:
+def _repeated(lanes: list[Lane], wanted: int | None, norms: Int64Array) -> list[Cut]:
     """The layers of each lane by repetition; lanes with one sequence share one search."""
     known: dict[bytes, Cut] = {}
     cuts: list[Cut] = []
     for lane in lanes:
         key = lane.codes.tobytes()
         if key not in known:
-            known[key] = cut_sequence(lane.codes, wanted)
+            known[key] = cut_sequence(lane.codes, wanted, norms)
         cuts.append(known[key])
     return cuts
 

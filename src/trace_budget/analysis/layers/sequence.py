@@ -6,13 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trace_budget.analysis.layers.split import edge_layers, layer_starts
+from trace_budget.analysis.layers.edges import with_edges
+from trace_budget.analysis.layers.norms import opened_by_norms
+from trace_budget.analysis.layers.split import layer_starts
 from trace_budget.analysis.layers.tandem import Run, best_run, twice
 from trace_budget.schema.findings import Int32Array, Int64Array
 
 FURTHER_PERIOD = 4  # further segments must be clearer than the main one
 FURTHER_SHARE = 0.1
 MODE_NAMES = 3  # kernels that must share a count before counts alone tell the layers
+NO_NORMS = np.zeros(0, dtype=np.int64)
+TAKES_TURNS = 0.8  # and the share of layers in which each of them must run once: equal counts alone are chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +47,16 @@ class _Found:
     stop: int
 
 
-def cut_sequence(codes: Int64Array, wanted: int | None = None) -> Cut:
-    """Cut the kernel names of one lane (integer codes in order) into layers; `wanted` is the count the user knows."""
+def cut_sequence(codes: Int64Array, wanted: int | None = None, norms: Int64Array = NO_NORMS) -> Cut:
+    """Cut the kernel names of one lane (integer codes in order) into layers.
+
+    `wanted` is the count the user knows, `norms` the codes of kernels that open a layer where they stand.
+    """
     run = best_run(codes)
-    if run is None:
-        return _by_counts(codes, wanted) or _twice(codes, wanted) or uncut(codes.size)
-    found = _main(codes, run, (0, codes.size))
-    further = (_further(codes, 0, int(found.starts[0])), _further(codes, found.stop, codes.size))
+    found = _main(codes, run, (0, codes.size), norms) if run else None
+    if found is None:
+        return _by_counts(codes, wanted) or _twice(codes, wanted, norms) or uncut(codes.size)
+    further = (_further(codes, 0, int(found.starts[0]), norms), _further(codes, found.stop, codes.size, norms))
     parts = sorted((part for part in (found, *further) if part), key=lambda part: int(part.starts[0]))
     whole = _joined(codes, parts)
     if wanted is None or whole.layers == wanted:
@@ -63,19 +70,15 @@ def uncut(size: int) -> Cut:
     return Cut(np.full(size, -1, dtype=np.int32), 0, (), "none", "low")
 
 
-def _main(codes: Int64Array, run: Run, bounds: tuple[int, int]) -> _Found:
-    """The layers of one run and the odd ones at its edges."""
-    starts = layer_starts(codes, run)
-    before, after = edge_layers(codes, starts, run.stop, bounds)
-    stop = run.stop
-    if after.size:
-        usual = int(np.median(np.diff(np.append(starts, run.stop))))
-        stop = min(int(after[-1]) + usual, bounds[1])
-    every = np.concatenate((before, starts, after))
-    return _Found(Piece(run.first, run.period, run.repeats, int(every.size)), every, stop)
+def _main(codes: Int64Array, run: Run, bounds: tuple[int, int], norms: Int64Array) -> _Found | None:
+    """The layers of one run and the odd ones at its edges; None when it holds but one."""
+    starts, stop = with_edges(codes, layer_starts(codes, run), run, bounds)
+    starts, stop = opened_by_norms(codes, starts, stop, norms, bounds[0])
+    piece = Piece(run.first, run.period, run.repeats, int(starts.size))
+    return _Found(piece, starts, stop) if starts.size > 1 else None
 
 
-def _further(codes: Int64Array, low: int, high: int) -> _Found | None:
+def _further(codes: Int64Array, low: int, high: int, norms: Int64Array) -> _Found | None:
     """Another repetition before or after the main one: other regimes of the same step (encoder, dense layers)."""
     rest = codes[low:high]
     if rest.size < max(FURTHER_SHARE * codes.size, 2 * FURTHER_PERIOD):
@@ -84,16 +87,16 @@ def _further(codes: Int64Array, low: int, high: int) -> _Found | None:
     if run is None or run.period < FURTHER_PERIOD or run.stop - run.first < FURTHER_SHARE * codes.size:
         return None
     moved = Run(run.first + low, run.stop + low, run.period, run.matching)
-    return _main(codes, moved, (low, high))
+    return _main(codes, moved, (low, high), norms)
 
 
-def _twice(codes: Int64Array, wanted: int | None) -> Cut | None:
+def _twice(codes: Int64Array, wanted: int | None, norms: Int64Array) -> Cut | None:
     """Two equal halves of a step: weak evidence of layers, but all that a model of two layers can show."""
     run = twice(codes) if wanted in (None, 2) else None
     if run is None:
         return None
-    found = _main(codes, run, (0, codes.size))
-    return _cut(codes.size, [found], "period", "low")
+    found = _main(codes, run, (0, codes.size), norms)
+    return _cut(codes.size, [found], "period", "low") if found else None
 
 
 def _joined(codes: Int64Array, parts: list[_Found]) -> Cut:
@@ -125,6 +128,15 @@ def _usual_count(codes: Int64Array) -> tuple[int, int] | None:
     return int(values[best]), int(votes[best])
 
 
+def _once_a_piece(codes: Int64Array, starts: Int64Array, names: Int64Array) -> float:
+    """Share of the pieces between starts in which each of the names runs exactly once: 1 for layers in any order."""
+    piece = np.searchsorted(starts, np.arange(codes.size), side="right") - 1
+    inside = np.isin(codes, names) & (piece >= 0)
+    table = np.zeros((names.size, starts.size), dtype=np.int64)
+    np.add.at(table, (np.searchsorted(names, codes[inside]), piece[inside]), 1)
+    return float((table == 1).mean())
+
+
 def _by_counts(codes: Int64Array, wanted: int | None) -> Cut | None:
     """Layers from counts alone: cut at the calls of the first kernel that runs once a layer."""
     usual = _usual_count(codes)
@@ -137,6 +149,8 @@ def _by_counts(codes: Int64Array, wanted: int | None) -> Cut | None:
         return None
     anchor = min(once, key=lambda name: int(np.flatnonzero(codes == name)[0]))
     starts = np.flatnonzero(codes == anchor)
+    if wanted is None and _once_a_piece(codes, starts, once) < TAKES_TURNS:
+        return None
     length = int(np.median(np.diff(starts)))
     piece = Piece(int(starts[0]), length, layers, layers)
     found = _Found(piece, starts, min(int(starts[-1]) + length, codes.size))

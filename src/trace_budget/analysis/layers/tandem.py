@@ -15,10 +15,13 @@ from trace_budget.schema.findings import Int64Array
 CANDIDATES = 24  # distances tried as periods
 SHIFTS = 2  # multiples of a distance tried too: a super-period of two layer types is two distances long
 MIN_REPEATS = 3
+AS_MUCH = 0.97
+AS_EXACT = 0.03
 MIN_TWICE = 4  # kernels of a stretch that comes only twice
 TWICE_SHARE = 0.6  # and the share of the sequence that both make
 MIN_SHARE = 0.05  # a run shorter than this share of the sequence is chance
-SLACK = 1.0  # mismatches up to this many periods do not end a run: one odd layer among equal ones
+SLACK = 2.0  # mismatches up to this many periods do not end a run: one odd layer among equal ones
+ALIKE = 0.5  # share of the kernels around a break that must be those of the repetition
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +38,23 @@ class Run:
         """How many periods the run holds, rounded."""
         return max(round((self.stop - self.first) / self.period), 1)
 
+    @property
+    def exactness(self) -> float:
+        """Share of the positions after the first period that equal the one a period before."""
+        return self.matching / max(self.stop - self.first - self.period, 1)
+
 
 def best_run(codes: Int64Array) -> Run | None:
-    """The run that explains most of the sequence; of those that explain nearly as much, the one of shortest period."""
-    candidates = (_longest_run(codes, period) for period in _candidate_periods(codes, MIN_REPEATS))
-    runs = [run for run in candidates if run and not _constant(codes, run)]
+    """The run that explains most of a sequence; of those that explain as much, as exactly, that of shortest period."""
+    loop = _loop_lengths(codes)
+    candidates = (_longest_run(codes, period, loop) for period in candidate_periods(codes, MIN_REPEATS))
+    runs = [run for run in candidates if run]
     if not runs:
         return None
     most = max(run.matching for run in runs)
-    good = [run for run in runs if run.matching + run.period >= 0.97 * most]
-    best = min(good, key=lambda run: (run.period, -run.matching))
+    good = [run for run in runs if run.matching + run.period >= AS_MUCH * most]
+    exact = max(run.exactness for run in good)
+    best = min((run for run in good if run.exactness >= exact - AS_EXACT), key=lambda run: (run.period, -run.matching))
     if best.repeats < MIN_REPEATS or best.stop - best.first < MIN_SHARE * codes.size:
         return None
     return best
@@ -52,19 +62,23 @@ def best_run(codes: Int64Array) -> Run | None:
 
 def twice(codes: Int64Array) -> Run | None:
     """The longest stretch that comes exactly twice in a row, when it is most of the sequence."""
-    for period in sorted(_candidate_periods(codes, 2), reverse=True):
-        run = _longest_run(codes, period) if period >= MIN_TWICE else None
-        if run and run.matching == period and run.stop - run.first == 2 * period and not _constant(codes, run):
+    loop = _loop_lengths(codes)
+    for period in sorted(candidate_periods(codes, 2), reverse=True):
+        run = _longest_run(codes, period, loop) if period >= MIN_TWICE else None
+        if run and run.matching == period and run.stop - run.first == 2 * period:
             return run if 2 * period >= TWICE_SHARE * codes.size else None
     return None
 
 
-def _constant(codes: Int64Array, run: Run) -> bool:
-    """Whether the stretch is one kernel over and over: a loop of copies, not layers."""
-    return bool(np.all(codes[run.first : run.stop] == codes[run.first]))
+def _loop_lengths(codes: Int64Array) -> Int64Array:
+    """For each place, how many times in a row its kernel has just run."""
+    change = np.concatenate(([True], codes[1:] != codes[:-1])) if codes.size else np.zeros(0, bool)
+    place = np.arange(codes.size)
+    lengths: Int64Array = place - np.maximum.accumulate(np.where(change, place, 0)) + 1
+    return lengths
 
 
-def _candidate_periods(codes: Int64Array, repeats: int) -> list[int]:
+def candidate_periods(codes: Int64Array, repeats: int) -> list[int]:
     """The commonest distances between successive calls of one name, and their small multiples."""
     order = np.argsort(codes, kind="stable")
     same = codes[order][1:] == codes[order][:-1]
@@ -78,19 +92,40 @@ def _candidate_periods(codes: Int64Array, repeats: int) -> list[int]:
     return sorted(v for v in wide if 1 <= v <= codes.size // repeats)
 
 
-def _longest_run(codes: Int64Array, period: int) -> Run | None:
-    """The stretch with most positions equal to the one `period` before, bridging mismatches up to a period long."""
-    equal = codes[period:] == codes[:-period]
+def _longest_run(codes: Int64Array, period: int, loop: Int64Array) -> Run | None:
+    """The stretch with most positions equal to the one `period` before, bridging what odd layers break.
+
+    One kernel over and over (a loop of copies) equals itself at any distance and says nothing.
+    """
+    equal = (codes[period:] == codes[:-period]) & (loop[period:] <= period)
     places = np.flatnonzero(equal)
     if places.size < period:
         return None
-    breaks = np.flatnonzero(np.diff(places) > SLACK * period + 1)
-    starts = np.concatenate(([0], breaks + 1))
-    stops = np.concatenate((breaks, [places.size - 1]))
-    longest = int(np.argmax(stops - starts))
-    first, last = int(places[starts[longest]]), int(places[stops[longest]])
-    matching = int(stops[longest] - starts[longest] + 1)
+    breaks = np.flatnonzero(np.diff(places) > 1)
+    starts, stops = places[np.concatenate(([0], breaks + 1))], places[np.concatenate((breaks, [places.size - 1]))] + 1
+    low, high = _bridged(codes, period, starts, stops)
+    first, last = int(starts[low]), int(stops[high])
+    matching = int(np.searchsorted(places, last) - np.searchsorted(places, first))
     # A stretch where most positions differ is not a repetition, only a name that recurs.
-    if matching < 0.5 * (last - first + 1):
+    if matching < max(0.5 * (last - first), period):
         return None
-    return Run(first, last + period + 1, period, matching)
+    return Run(first, last + period, period, matching)
+
+
+def _bridged(codes: Int64Array, period: int, starts: Int64Array, stops: Int64Array) -> tuple[int, int]:
+    """The stretches, first and last, that make one run with the longest: near each other and of the same kernels."""
+    low = high = int(np.argmax(stops - starts))
+    names = np.unique(codes[starts[low] : starts[low] + period])
+    while high + 1 < starts.size and _same_run(codes, period, names, int(stops[high]), int(starts[high + 1])):
+        high += 1
+    while low > 0 and _same_run(codes, period, names, int(stops[low - 1]), int(starts[low])):
+        low -= 1
+    return low, high
+
+
+def _same_run(codes: Int64Array, period: int, names: Int64Array, stop: int, start: int) -> bool:
+    """Whether the kernels on both sides of a break are mostly those of the repetition, and the break is short."""
+    if start - stop > SLACK * period:
+        return False
+    sides = (codes[max(stop - 1, 0) : stop + period - 1], codes[start : start + period])
+    return all(np.isin(np.unique(side), names).mean() >= ALIKE for side in sides)
