@@ -5,11 +5,9 @@ The public names below are resolved when they are first used, so that importing 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
 from trace_budget._version import VERSION
 
+TYPE_CHECKING = False  # importing `typing` for it would double the time that `--help` takes
 if TYPE_CHECKING:
     from trace_budget.api import check_report as check
     from trace_budget.api import estimate_report as estimate
@@ -89,5 +87,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     module, attribute = _HOME[name]
     return getattr(import_module(module), attribute)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Sequence
-from types import FrameType
 
-from trace_budget.errors import TraceBudgetError, UsageError
-from trace_budget.text import safe_lines
+TYPE_CHECKING = False  # importing `typing` for it would double the time that `--help` takes
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
 
 INTERRUPTED = 130
 TERMINATED = 143
+HELP = "cli/help.txt"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,9 +19,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     A bug is the one thing that is not caught: its traceback is printed by Python, which then exits with 1.
     """
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    return _help() if given == ["--help"] else _guarded(given)
+
+
+def _help() -> int:
+    """Print the help as docs/make/help_page.py took it from the command line: at once, before anything is imported."""
+    with open(f"{__file__.removesuffix('__main__.py')}{HELP}", encoding="utf-8") as page:
+        text = page.read()
+    encoding = sys.stdout.encoding or "ascii"
+    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+    return 0
+
+
+def _guarded(arguments: list[str]) -> int:
+    import signal
+
+    from trace_budget.errors import TraceBudgetError
+
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        return _run(sys.argv[1:] if arguments is None else list(arguments))
+        return _run(arguments)
     except TraceBudgetError as error:
         return _fail(error.line(), error.exit_code)
     except KeyboardInterrupt:
@@ -31,10 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     import typer
 
-    from trace_budget.cli import PROGRAM, build
+    from trace_budget.cli import NAMES, PROGRAM, build
+    from trace_budget.errors import UsageError
 
+    wanted = arguments[:1] if arguments[:1] and arguments[0] in NAMES else NAMES
     try:
-        code = typer.main.get_command(build())(arguments, prog_name=PROGRAM, standalone_mode=False)
+        code = typer.main.get_command(build(wanted))(arguments, prog_name=PROGRAM, standalone_mode=False)
     except typer.Abort:
         return INTERRUPTED
     except Exception as error:
@@ -47,6 +67,8 @@ def _run(arguments: list[str]) -> int:
 
 
 def _fail(text: str, code: int) -> int:
+    from trace_budget.text import safe_lines
+
     sys.stderr.write(f"trace-budget: {safe_lines(text)}\n")
     return code
 

@@ -5,44 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from trace_budget import readers
-from trace_budget.analysis.capture import captured_names
-from trace_budget.analysis.health import health
 from trace_budget.analysis.layers import find_layers
 from trace_budget.analysis.overlap import find_overlap
 from trace_budget.analysis.steps import find_steps
 from trace_budget.contracts import ReadOptions
 from trace_budget.errors import InputError, NotInTraceError
-from trace_budget.projection.candidates import Candidate, CandidateSet
-from trace_budget.projection.compare import Asked, compare_all
-from trace_budget.projection.estimate import estimate
-from trace_budget.projection.mixture import mix
-from trace_budget.projection.pairing import paired
 from trace_budget.projection.project import Ask, Found, Projection
 from trace_budget.projection.project import project as project_candidate
 from trace_budget.projection.project import project_candidate as one_candidate
-from trace_budget.projection.rank import rank
-from trace_budget.projection.threshold import threshold
 from trace_budget.readers.detect import detect
-from trace_budget.readers.folder import chosen, is_folder
-from trace_budget.readers.graph_capture import read_capture
-from trace_budget.reports import capture as capture_room
-from trace_budget.reports import check as check_room
-from trace_budget.reports import compare as compare_room
-from trace_budget.reports import curve as curve_room
-from trace_budget.reports import inverse, reference, structure
-from trace_budget.reports import mixture as mixture_room
-from trace_budget.reports import page as page_room
 from trace_budget.reports import project as project_room
-from trace_budget.reports import rank as rank_room
-from trace_budget.reports import timeline as timeline_room
 from trace_budget.schema.options import Change, Policy, Range, Scope, Selection, TokenInput
-from trace_budget.schema.page import Curve, Page
-from trace_budget.schema.report import Report
-from trace_budget.schema.timeline import Drawing
 from trace_budget.schema.trace import Trace
-from trace_budget.units import ns_from_ms, us_from_ns
+
+# The rooms of the other questions are imported by the functions that ask them: a command pays for its own alone.
+if TYPE_CHECKING:
+    from trace_budget.projection.candidates import Candidate, CandidateSet
+    from trace_budget.projection.compare import Asked
+    from trace_budget.reports.check import Checked
+    from trace_budget.schema.page import Curve, Page
+    from trace_budget.schema.report import Report
+    from trace_budget.schema.timeline import Drawing
 
 EVERYTHING = Scope()
 
@@ -71,6 +56,8 @@ def open_traces(
 
 
 def _opened(place: Path, format: str | None, options: ReadOptions) -> Iterator[Trace]:  # noqa: A002
+    from trace_budget.readers.folder import chosen, is_folder
+
     if not is_folder(place):
         yield detect(place, format).read(place, options)
         return
@@ -125,6 +112,8 @@ def project(
 
 def kernels_report(trace: Trace, scope: Scope = EVERYTHING) -> Report:
     """Which kernels run, how often, in which layers, how long and how exposed."""
+    from trace_budget.reports import structure
+
     return (
         structure.aggregates_report(trace)
         if trace.aggregates is not None
@@ -134,6 +123,8 @@ def kernels_report(trace: Trace, scope: Scope = EVERYTHING) -> Report:
 
 def steps_report(trace: Trace, scope: Scope = EVERYTHING) -> Report:
     """The steps of a trace and which of them count."""
+    from trace_budget.reports import structure
+
     return structure.steps_report(analyse(trace, scope))
 
 
@@ -141,6 +132,11 @@ def layers_report(
     trace: Trace, scope: Scope = EVERYTHING, kernel: str | None = None, capture: Path | str | None = None
 ) -> Report:
     """The layers of a step and who hits which; `capture` is a trace of the graph capture, for names."""
+    from trace_budget.analysis.capture import captured_names
+    from trace_budget.readers.graph_capture import read_capture
+    from trace_budget.reports import capture as capture_room
+    from trace_budget.reports import structure
+
     found = analyse(trace, scope)
     report = structure.layers_report(found, kernel)
     if capture is None:
@@ -151,24 +147,32 @@ def layers_report(
 
 def overlap_report(trace: Trace, scope: Scope = EVERYTHING) -> Report:
     """Busy, idle, hidden and exposed time."""
+    from trace_budget.reports import structure
+
     return structure.overlap_report(analyse(trace, scope))
 
 
 def check_report(traces: list[Trace], token_ms: float | None = None) -> Report:
     """Whether traces can be trusted; several are taken as ranks of one job."""
+    from trace_budget.reports import check as check_room
+    from trace_budget.units import ns_from_ms
+
     token_ns = ns_from_ms(token_ms) if token_ms is not None else None
     return check_room.check_report([_checked(t, token_ns) for t in traces], check_room.across_ranks(traces))
 
 
-def _checked(trace: Trace, token_ns: float | None) -> check_room.Checked:
+def _checked(trace: Trace, token_ns: float | None) -> Checked:
+    from trace_budget.analysis.health import health
+    from trace_budget.reports.check import Checked, unusable
+
     if trace.aggregates is not None or trace.gpu_ops.is_empty():
-        return check_room.Checked(trace, None, trace.caveats)
+        return Checked(trace, None, trace.caveats)
     try:
         found = analyse(trace)
     except NotInTraceError as error:
-        return check_room.Checked(trace, None, (*trace.caveats, check_room.unusable(error.line())))
+        return Checked(trace, None, (*trace.caveats, unusable(error.line())))
     findings = (*trace.caveats, *found.steps.caveats, *found.layers.caveats, *health(trace, found.steps, token_ns))
-    return check_room.Checked(trace, found, findings)
+    return Checked(trace, found, findings)
 
 
 def project_report(
@@ -194,6 +198,8 @@ def sensitivity(
     policy: Policy | None = None,
 ) -> Curve:
     """What every saving per call of the candidate's kernel is worth."""
+    from trace_budget.reports import curve as curve_room
+
     ask = Ask(analyse(trace, scope), candidate, token or TokenInput(), policy or Policy())
     return curve_room.sensitivity(ask, one_candidate(ask.found, candidate, ask.token, ask.policy))
 
@@ -206,6 +212,8 @@ def candidate_page(
     policy: Policy | None = None,
 ) -> Page:
     """The answer of `project` with its pictures."""
+    from trace_budget.reports import page as page_room
+
     ask = Ask(analyse(trace, scope), candidate, token or TokenInput(), policy or Policy())
     projection = one_candidate(ask.found, candidate, ask.token, ask.policy)
     return page_room.candidate_page(ask, projection, project_room.project_report(ask.found, projection))
@@ -213,6 +221,10 @@ def candidate_page(
 
 def ranking_page(trace: Trace, asked: CandidateSet, scope: Scope = EVERYTHING) -> Page:
     """The answer of `rank` with its pictures."""
+    from trace_budget.projection.rank import rank
+    from trace_budget.reports import page as page_room
+    from trace_budget.reports import rank as rank_room
+
     found = analyse(trace, scope)
     ranking = rank(found, asked)
     return page_room.ranking_page(found, asked, ranking, rank_room.rank_report(found, ranking, asked))
@@ -222,6 +234,10 @@ def trace_page(
     trace: Trace, scope: Scope = EVERYTHING, token: TokenInput | None = None, policy: Policy | None = None
 ) -> Page:
     """The pictures of a trace without a candidate, with the answer of `threshold`."""
+    from trace_budget.projection.threshold import threshold
+    from trace_budget.reports import inverse
+    from trace_budget.reports import page as page_room
+
     found, wanted = analyse(trace, scope), policy or Policy()
     rows, time = threshold(found, token or TokenInput(), wanted)
     return page_room.trace_page(found, inverse.threshold_report(found, rows, time, wanted, page_room.MOST_THRESHOLDS))
@@ -250,6 +266,9 @@ def mixture_report(
     policy: Policy | None = None,
 ) -> Report:
     """What a candidate does to a workload of several phases; `weights` are shares of steps by phase."""
+    from trace_budget.projection.mixture import mix
+    from trace_budget.reports import mixture as mixture_room
+
     phases = [(phase, share, analyse(trace, replace(scope, phase=phase))) for phase, share in weights.items()]
     mixture = mix(phases, candidate, token or TokenInput(), policy or Policy())
     return mixture_room.mixture_report(phases[0][2], mixture)
@@ -257,12 +276,17 @@ def mixture_report(
 
 def rank_report(trace: Trace, asked: CandidateSet, scope: Scope = EVERYTHING, others: Sequence[Trace] = ()) -> Report:
     """Many candidates: each alone, all together, and what each adds to the rest."""
+    from trace_budget.projection.rank import rank
+    from trace_budget.reports import rank as rank_room
+
     found = analyse(trace, scope)
     return rank_room.rank_report(found, rank(found, asked, [analyse(other, scope) for other in others]), asked)
 
 
 def timeline(trace: Trace, wanted: Candidate | CandidateSet, scope: Scope = EVERYTHING) -> Drawing:
     """A step (all of `scope.steps`, if given) as measured and as projected, to be drawn in time."""
+    from trace_budget.reports import timeline as timeline_room
+
     return timeline_room.timeline(analyse(trace, scope), wanted, several=scope.steps is not None)
 
 
@@ -274,6 +298,9 @@ def threshold_report(
     limit: int | None = None,
 ) -> Report:
     """What each kernel would have to save per call."""
+    from trace_budget.projection.threshold import threshold
+    from trace_budget.reports import inverse
+
     found, wanted = analyse(trace, scope), policy or Policy()
     rows, time = threshold(found, token or TokenInput(), wanted)
     return inverse.threshold_report(found, rows, time, wanted, limit)
@@ -283,6 +310,10 @@ def compare_report(
     before: Trace, after: Trace, asked: Asked | None = None, scope: Scope = EVERYTHING, basis: str = "auto"
 ) -> Report:
     """Predicted against realised: two runs set side by side."""
+    from trace_budget.projection.compare import Asked, compare_all
+    from trace_budget.projection.pairing import paired
+    from trace_budget.reports import compare as compare_room
+
     for trace in (before, after):
         _with_timeline(trace)
     found = compare_all(paired(before, after, scope, basis), asked or Asked())
@@ -300,6 +331,10 @@ def estimate_report(
     tokens_per_step: float = 1.0,
 ) -> Report:
     """The arithmetic alone; `calls` per step, or `layers` x `calls_per_layer`."""
+    from trace_budget.projection.estimate import estimate
+    from trace_budget.reports import inverse
+    from trace_budget.units import ns_from_ms, us_from_ns
+
     count = calls if calls is not None else (layers or 0) * (calls_per_layer if calls_per_layer is not None else 1)
     hit, token_us = hit_rate or Range(1.0, 1.0), us_from_ns(ns_from_ms(token_ms))
     result = estimate(saving_us, count, token_us, hit, target_pct, tokens_per_step)
@@ -308,9 +343,14 @@ def estimate_report(
 
 def formats_report() -> Report:
     """What can be read."""
+    from trace_budget import readers
+    from trace_budget.reports import reference
+
     return reference.formats_report([readers.load(name) for name in readers.NAMES])
 
 
 def schema_report() -> Report:
     """What the tables hold."""
+    from trace_budget.reports import reference
+
     return reference.schema_report()

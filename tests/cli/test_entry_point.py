@@ -48,6 +48,28 @@ def test_without_a_command_the_help_is_shown_and_nothing_counts_as_done(run: Run
     assert b"Commands" in result.out
 
 
+def test_help_is_there_at_once_and_tells_of_every_command() -> None:
+    program = "import sys; from trace_budget.__main__ import main; main(['--help']); print(*sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    *page, modules = shown.splitlines()
+    assert page == (Path(cli.__file__).parent / "help.txt").read_text(encoding="utf-8").splitlines()
+    assert not {"typer", "rich", "typing", "re"} & set(modules.split()) - _modules_of_a_bare_interpreter()
+    words = " ".join(" ".join(page).replace("│", " ").split())
+    for name in cli.NAMES:
+        sentence = (cli.command(name).__doc__ or "").splitlines()[0]
+        assert f"{name} {sentence}" in words, "run docs/make/help_page.py"
+
+
+def _modules_of_a_bare_interpreter() -> set[str]:
+    bare = [sys.executable, "-c", "import sys; print(*sys.modules)"]
+    return set(subprocess.run(bare, capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_a_command_builds_itself_alone() -> None:
+    assert [each.name for each in cli.build(["steps"]).registered_commands] == ["steps"]
+    assert [each.name for each in cli.build().registered_commands] == list(cli.NAMES)
+
+
 @pytest.mark.parametrize("name", cli.NAMES)
 def test_every_command_has_help_that_starts_with_its_sentence(run: Run, name: str) -> None:
     result = run(name, "--help")

@@ -118,7 +118,7 @@ def _judged(source: Source, path: Path) -> Identity | None:
     try:
         head = head_of(path)
         refuse_known(head)
-        if any(readers.load(name).recognises(head) for name in readers.NAMES):
+        if readers.recognising(head):
             rank, world = job_facts(head.data)
             return Identity(source, None, rank if rank is not None else rank_in(source.name), world)
         refuse_named(head)

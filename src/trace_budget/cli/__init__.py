@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Annotated
 
@@ -39,11 +39,11 @@ def command(name: str) -> Callable[..., None]:
     return function
 
 
-def build() -> typer.Typer:
-    """The whole command line."""
+def build(names: Iterable[str] = NAMES) -> typer.Typer:
+    """The command line: of all commands, or of those that this call can need."""
     app = typer.Typer(name=PROGRAM, add_completion=False, pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(_root)
-    for name in NAMES:
+    for name in names:
         app.command(name)(grouped(command(name)))
     return app
 

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from importlib import import_module
 
-from trace_budget.contracts import Reader
+from trace_budget.contracts import Head, Reader
 
 NAMES: tuple[str, ...] = (
     "kineto",
@@ -29,6 +31,24 @@ NAMES: tuple[str, ...] = (
     "nsys_csv",
     "ingested",
 )
+_OF_JSON = frozenset(("kineto", "rocprofv3_json", "rocprof_v1_json", "hipprof_json", "rpd_json"))
+_OPENS_JSON = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*[{\[]")
+
+
+def recognising(head: Head) -> list[Reader]:
+    """The readers that recognise an input.
+
+    JSON is shown to the readers of JSON first, and to the others only when none of these knows it: importing all readers
+    takes longer than reading a small trace.
+    """
+    others = [name for name in NAMES if name not in _OF_JSON]
+    if not _OPENS_JSON.match(head.data):
+        return _of(NAMES, head)
+    return _of([name for name in NAMES if name in _OF_JSON], head) or _of(others, head)
+
+
+def _of(names: Iterable[str], head: Head) -> list[Reader]:
+    return [reader for name in names if (reader := load(name)).recognises(head)]
 
 
 def load(name: str) -> Reader:

@@ -27,8 +27,8 @@ def detect(path: Path, format: str | None = None) -> Reader:  # noqa: A002  (the
         raise UsageError("no such input format", expected=f"one of {', '.join(readers.NAMES)}", found=ascii(format))
     head = head_of(path)
     refuse_known(head)
-    recognising = [reader for name in readers.NAMES if (reader := readers.load(name)).recognises(head)]
-    return _only(head, recognising) if format is None else _as_told(readers.load(format), recognising)
+    known = readers.recognising(head)
+    return _only(head, known) if format is None else _as_told(readers.load(format), known)
 
 
 def _as_told(reader: Reader, recognising: list[Reader]) -> Reader:

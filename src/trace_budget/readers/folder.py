@@ -136,7 +136,7 @@ def _seen(file: Path, format: str | None) -> Member | LeftOut | None:  # noqa: A
     try:
         head = head_of(file)
         refuse_known(head)
-        claiming = [reader for name in readers.NAMES if (reader := readers.load(name)).recognises(head)]
+        claiming = readers.recognising(head)
         if format is not None:
             claiming = [reader for reader in claiming if reader.name == format]
         if not claiming:
