@@ -41,7 +41,7 @@ def command(name: str) -> Callable[..., None]:
 
 def build(names: Iterable[str] = NAMES) -> typer.Typer:
     """The command line: of all commands, or of those that this call can need."""
-    app = typer.Typer(name=PROGRAM, add_completion=False, pretty_exceptions_enable=False)
+    app = typer.Typer(name=PROGRAM, pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(_root)
     for name in names:
         app.command(name)(grouped(command(name)))

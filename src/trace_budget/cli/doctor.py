@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from trace_budget.schema.report import Report
 
 DISTRIBUTION = "trace-budget"
+# Extras for working on the project, not for using it.
+FOR_DEVELOPERS = {"docs", "test"}
 
 
 def doctor(output: Output) -> None:
@@ -30,10 +32,10 @@ def _report() -> Report:
     from trace_budget.schema.report import Line, Report, Table, TableColumn
 
     rows = [*_machine(), *_packages(), *_engines()]
-    columns = tuple(TableColumn(key, key) for key in ("item", "found", "note"))
+    columns = (TableColumn("item", "item"), *(TableColumn(key, key, prose=True) for key in ("found", "note")))
     return Report(
         "trace-budget/doctor/1",
-        {"rows": rows},
+        {"version": VERSION, "rows": rows},
         lines=(Line(f"{DISTRIBUTION} {VERSION}", "title"),),
         tables=(Table("doctor", "", columns, pl.DataFrame(rows)),),
     )
@@ -54,14 +56,15 @@ def _machine() -> list[dict[str, str | None]]:
 
 
 def _packages() -> list[dict[str, str | None]]:
-    """Every requirement of this distribution but those of the test extra."""
-    rows = []
+    """Every requirement of this distribution but those for its developers, with the extra that brings it."""
+    notes: dict[str, str] = {}
     for requirement in requires(DISTRIBUTION) or ():
         name, _, marker = requirement.partition(";")
-        if "'test'" not in marker.replace('"', "'"):
+        extra = re.search(r"extra == ['\"]([\w-]+)", marker)
+        if extra is None or extra[1] not in FOR_DEVELOPERS:
             bare = re.split(r"[^\w.-]", name.strip(), maxsplit=1)[0]
-            rows.append(_row(bare, _installed(bare), "optional" if "extra" in marker else "needed"))
-    return rows
+            notes.setdefault(bare, f"extra: {extra[1]}" if extra else "needed")
+    return [_row(name, _installed(name), note) for name, note in notes.items()]
 
 
 def _installed(name: str) -> str | None:
@@ -72,14 +75,19 @@ def _installed(name: str) -> str | None:
 
 
 def _engines() -> list[dict[str, str | None]]:
-    """What reads Perfetto files, and where the limit on inflated input can be set."""
+    """What reads Perfetto files, and how far compressed input may grow."""
     from trace_budget.errors import TraceBudgetError
-    from trace_budget.files.inflate import LIMIT_VARIABLE
+    from trace_budget.files.inflate import LIMIT_VARIABLE, limits
     from trace_budget.files.trace_processor_routes import find_route
 
     try:
         route = find_route().description
     except TraceBudgetError:
         route = None
-    limit = os.environ.get(LIMIT_VARIABLE)
-    return [_row("trace_processor", route, "optional: Perfetto files"), _row("inflate limit", limit, LIMIT_VARIABLE)]
+    allowed = limits()
+    most = show_bytes(allowed.total_bytes)
+    shown = most if allowed.ratio is None else f"{allowed.ratio} x its size, at most {most}"
+    return [
+        _row("trace_processor", route, "reads Perfetto files"),
+        _row("inflate limit", shown, f"of compressed files; {LIMIT_VARIABLE} sets bytes"),
+    ]
