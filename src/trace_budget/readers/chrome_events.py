@@ -13,6 +13,7 @@ import polars as pl
 from trace_budget.errors import InputError
 from trace_budget.files.dictionary import Dictionary
 from trace_budget.files.inflate import PlainStream
+from trace_budget.files.json_document import Fields
 from trace_budget.files.json_stream import ObjectStream
 from trace_budget.files.json_typed import TypedList
 from trace_budget.readers.csv_trace import ns_from_decimal
@@ -55,15 +56,27 @@ def read_events(
         stream = ObjectStream(plain, "traceEvents", decode)
         frames.extend(_coded(columns(batch), dictionaries) for batch in stream)
         reason = plain.damage or ("" if stream.ended else "the list of events does not end")
-        found = stream.damage
+        found, around = stream.damage, Fields(closed=True) if after else stream.fields
     frame = pl.concat(frames)
     place = f"byte {found.first_offset}" if found.first_offset is not None else ""
     return EventFile(
         path,
         frame.with_columns(dictionary.decoded(frame[name]) for name, dictionary in dictionaries.items()),
-        reason,
-        caveats.damaged_lines(found.dropped + decode.dropped, found.repaired, place),
+        reason or _cut(around),
+        (*caveats.damaged_lines(found.dropped + decode.dropped, found.repaired, place), *_around(around)),
     )
+
+
+def _cut(around: Fields) -> str:
+    """Why events may be missing although their list ends."""
+    return "another document follows" if around.more else "" if around.closed else "the document does not end"
+
+
+def _around(around: Fields) -> tuple[Caveat, ...]:
+    """What is wrong outside the list."""
+    if around.more:
+        return (caveats.several_documents(),)
+    return (caveats.damaged_metadata(),) if around.damaged else ()
 
 
 def _coded(frame: pl.DataFrame, dictionaries: dict[str, Dictionary]) -> pl.DataFrame:

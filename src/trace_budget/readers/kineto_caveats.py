@@ -29,11 +29,9 @@ def file_caveats(ended: bool, fields: Fields, damage: Damage, plain_damage: str)
         text = "damaged events could not be read and were dropped: calls and sums may be too low"
         found.append(Caveat("damaged_events_dropped", text, damage.dropped, "warning", first))
     if fields.more:
-        text = "events follow after the end of the first list (several ranks in one file?): only that list was read"
-        found.append(Caveat("several_documents", text, 1, "warning"))
+        found.append(shared.several_documents())
     if fields.damaged and not fields.more:
-        text = "the metadata around the events is damaged: device, rank and absolute times may be unknown"
-        found.append(Caveat("damaged_metadata", text, 1, "warning"))
+        found.append(shared.damaged_metadata())
     return tuple(found)
 
 

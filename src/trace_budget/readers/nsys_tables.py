@@ -57,7 +57,8 @@ def is_nsys(names: Collection[str]) -> bool:
 
 def read_trace(tables: Tables, format_name: str, source_bytes: int, rank: int | None) -> Trace:
     """The Trace of one Nsight Systems export; InputError when it holds no kernels or only whole graphs."""
-    strings = tables.read("StringIds", {"id": pl.Int64(), "value": pl.String()})
+    # an id that stands twice would make two kernels of one
+    strings = tables.read("StringIds", {"id": pl.Int64(), "value": pl.String()}).unique("id", keep="first")
     kernels = _kernels(tables, strings)
     hidden = _hidden_graphs(tables, kernels)
     if not kernels.height:

@@ -51,7 +51,7 @@ def _numbers(*names: str) -> dict[str, pl.DataType]:
 
 def _text_of(ids: str, strings: pl.DataFrame, name: str, rows: pl.DataFrame) -> pl.DataFrame:
     """Replace the column of string ids by its texts."""
-    texts = strings.rename({"id": ids, "string": name})
+    texts = strings.unique("id", keep="first").rename({"id": ids, "string": name})
     return rows.join(texts, on=ids, how="left", maintain_order="left").drop(ids)
 
 

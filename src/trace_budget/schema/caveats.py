@@ -77,6 +77,25 @@ def partial_file(reason: str) -> Caveat:
     return Caveat("partial_file", f"the file is incomplete ({reason}): what came before was read", 1, "warning")
 
 
+def several_documents() -> Caveat:
+    """A second list of events, or what damage cut off from the first, was not read."""
+    text = "events follow after the end of the first list (several ranks in one file?): only that list was read"
+    return Caveat("several_documents", text, 1, "warning")
+
+
+def damaged_metadata() -> Caveat:
+    """Something is wrong outside the list of events."""
+    text = "the metadata around the events is damaged: device, rank and absolute times may be unknown"
+    return Caveat("damaged_metadata", text, 1, "warning")
+
+
+def nameless(ops: pl.DataFrame) -> tuple[Caveat, ...]:
+    """Device work whose `name` is null: it is counted, but under no kernel's name."""
+    count = ops["name"].null_count()
+    text = "device operations have no name in the file: they are listed as <unnamed>, calls per kernel may be too low"
+    return (Caveat("nameless_kernels", text, count, "warning"),) if count else ()
+
+
 def damaged_lines(dropped: int, repaired: int, example: str = "") -> tuple[Caveat, ...]:
     """Lines or events that broke the format: mended ones, and ones given up."""
     found: list[Caveat] = []

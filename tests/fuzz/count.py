@@ -1,0 +1,94 @@
+"""How many kernels the content of an input holds, by other means than the readers: json, csv, SQL, Arrow, protobuf."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sqlite3
+import zlib
+from contextlib import closing
+from pathlib import Path
+
+from . import count_csv, count_json
+from .count_json import NotStrictError
+
+_NO_WORK = "('Barrier', 'Marker', 'InternalMarker')"
+
+
+def kernels(format_name: str, path: Path) -> int:
+    """Kernels of a file or folder of tables; NotStrictError where the content is not what its format promises."""
+    if format_name == "nsys_parquetdir":
+        return _in_parquet(path / "CUPTI_ACTIVITY_KIND_KERNEL.parquet")
+    data = _plain(path.read_bytes())
+    if data.startswith(b"SQLite format 3\0"):
+        return _in_database(format_name, data)
+    if format_name == "perfetto":
+        return _begun_slices(data)
+    return (count_json.COUNTS | count_csv.COUNTS)[format_name](data)
+
+
+def _plain(data: bytes) -> bytes:
+    if not data.startswith(b"\x1f\x8b"):
+        return data
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise NotStrictError(str(error)) from None
+
+
+def _in_database(format_name: str, data: bytes) -> int:
+    with closing(sqlite3.connect(":memory:")) as db:
+        try:
+            db.deserialize(data)
+            db.execute("PRAGMA cell_size_check=ON")
+            db.text_factory = bytes
+            names = [name.decode() for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            return sum(db.execute(sql).fetchone()[0] for sql in _queries(format_name, names))
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise NotStrictError(str(error)) from None
+
+
+def _queries(format_name: str, names: list[str]) -> list[str]:
+    if format_name == "rpd":
+        text = "(SELECT string FROM rocpd_string s WHERE s.id = o.opType_id)"
+        no_kernel = f"{text} IN {_NO_WORK} OR substr({text}, 1, 4) IN ('Copy', 'Fill')"
+        return [f"SELECT count(*) FROM rocpd_op o NOT INDEXED WHERE coalesce({no_kernel}, 0) = 0"]  # noqa: S608
+    if format_name == "rocprof_v1_db":
+        return [_of_rocprof_v1(names)]
+    starts = {"rocpd": "rocpd_kernel_dispatch", "nsys_sqlite": "CUPTI_ACTIVITY_KIND_KERNEL", "hipprof_db": "HIPOPS_"}
+    tables = [name.replace('"', '""') for name in names if name.startswith(starts[format_name])]
+    return [f'SELECT count(*) FROM "{table}" NOT INDEXED' for table in tables]  # noqa: S608
+
+
+def _of_rocprof_v1(names: list[str]) -> str:
+    """Dispatches of KERN, and those that OPS alone holds."""
+    alone = "SELECT count(*) FROM OPS NOT INDEXED WHERE coalesce(Name, '') <> '<barrier packet>'"
+    if "KERN" not in names:
+        return alone
+    pairs = {"BeginNs": "BeginNs", "EndNs": "EndNs", "gpu-id": "dev-id", "queue-id": "queue-id"}
+    same = " AND ".join(f'k."{kern}" = OPS."{ops}"' for kern, ops in pairs.items())
+    kern = "SELECT count(*) FROM KERN NOT INDEXED"
+    only = f"SELECT ({kern}) + ({alone} AND NOT EXISTS (SELECT 1 FROM KERN k WHERE {same}))"  # noqa: S608
+    return only if "OPS" in names else kern
+
+
+def _in_parquet(path: Path) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return int(pq.read_table(io.BytesIO(path.read_bytes())).num_rows)
+    except (pa.ArrowException, OSError) as error:
+        raise NotStrictError(str(error)) from None
+
+
+def _begun_slices(data: bytes) -> int:
+    """Slices that begin on any track: no count of kernels, but one that changes with it."""
+    from google.protobuf.message import DecodeError
+    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
+
+    try:
+        packets = Trace.FromString(data).packet
+    except DecodeError as error:
+        raise NotStrictError(str(error)) from None
+    return sum(1 for packet in packets if packet.track_event.type == TrackEvent.TYPE_SLICE_BEGIN)

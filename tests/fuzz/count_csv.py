@@ -1,0 +1,93 @@
+"""Kernels of a CSV trace by the csv module alone; NotStrictError where a row has not as many cells as its header."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from .count_json import NotStrictError, whole
+
+Row = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Which headers open the table, and which of its rows count."""
+
+    headers: Callable[[Sequence[str]], bool]
+    counts: Callable[[Row], bool] = lambda _: True
+
+
+def rows_of(data: bytes, table: Table, ends: Callable[[Sequence[str]], bool] = lambda _: False) -> Iterator[Row]:
+    """The rows below each header of the table."""
+    text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n").rstrip("\r")
+    header: list[str] | None = None
+    try:
+        for cells in csv.reader(text.replace("\r", "?").split("\n"), strict=True):
+            stripped = [cell.split(" (")[0].strip() for cell in cells]
+            if table.headers(stripped):
+                header = stripped
+            elif ends(cells):
+                header = None
+            elif header is not None and "".join(cells).strip():
+                if len(cells) != len(header):
+                    raise NotStrictError(f"{len(cells)} cells")
+                yield dict(zip(reversed(header), reversed(cells), strict=True))
+    except csv.Error as error:
+        raise NotStrictError(str(error)) from None
+
+
+def _has(*names: str) -> Callable[[Sequence[str]], bool]:
+    return lambda cells: set(names) <= set(cells)
+
+
+_NSYS = Table(_has("Start", "Duration", "CorrId", "GrdX", "Name"), lambda row: not row["Name"].startswith("[CUDA mem"))
+_TABLES = {
+    "rocprof_v1_csv": Table(lambda cells: cells[:1] == ["Index"] and "KernelName" in cells),
+    "rocprofv3_csv": Table(_has("Agent_Id", "Kernel_Name", "Start_Timestamp", "End_Timestamp")),
+}
+_DISPATCHES = Table(_has("Dispatch_ID", "GPU_ID", "Kernel_Name", "Start_Timestamp"))
+_ACTIVITY = Table(_has("Domain", "Operation", "Kernel_Name", "Stop_Timestamp"), lambda row: row["Kernel_Name"] != "")
+_SUMS = Table(lambda cells: cells[:5] == ["Name", "Calls", "TotalDurationNs", "AverageNs", "Percentage"])
+_NSYS_SUMS = Table(_has("Time", "Total Time", "Instances", "Name"))
+_NSYS_ENDS = ("Processing [", "NOTICE", "SKIPPED", "API Start", "Timestamp", "NVTX Range", "Start (", "Time (", "Total ")
+
+
+def _nsys(data: bytes) -> int:
+    timeline = _counted(data, _NSYS, _ends_report)
+    return timeline or _counted(data, _NSYS_SUMS, _ends_report)
+
+
+def _ends_report(cells: Sequence[str]) -> bool:
+    return bool(cells) and cells[0].startswith(_NSYS_ENDS)
+
+
+def _rocprofv2(data: bytes) -> int:
+    return _counted(data, _DISPATCHES) or _counted(data, _ACTIVITY)
+
+
+def _sums(data: bytes) -> int:
+    """Rows, without a last one that sums up all others."""
+    rows = list(rows_of(data, _SUMS))
+    total = len(rows) > 1 and rows[-1]["Name"] == "Total" and sum(row["Name"] == "Total" for row in rows) == 1
+    if not total:
+        return len(rows)
+    calls = [whole(row["Calls"].strip()) or 0 for row in rows]
+    return len(rows) - (calls[-1] == sum(calls[:-1]))
+
+
+def _counted(data: bytes, table: Table, ends: Callable[[Sequence[str]], bool] = lambda _: False) -> int:
+    return sum(1 for row in rows_of(data, table, ends) if table.counts(row))
+
+
+def _one(name: str) -> Callable[[bytes], int]:
+    return lambda data: _counted(data, _TABLES[name])
+
+
+COUNTS: dict[str, Callable[[bytes], int]] = {
+    **{name: _one(name) for name in _TABLES},
+    "rocprofv2_csv": _rocprofv2,
+    "nsys_csv": _nsys,
+    "kernel_stats_csv": _sums,
+}
