@@ -20,6 +20,12 @@ OUT/table=runs/question=054514e030981991/52f31a0ff932ec14991db2d628d042d1.parque
 OUT/_tmp/      files that are being written
 ```
 
+This dataset is what `batch` writes:
+
+```sh
+trace-budget batch week/ -o OUT --kernel gdn_fused --saving-us 3.228
+```
+
 Parquet with zstd, one small file per table and trace; a table without rows has no file. Units stand in the column
 names; null means that it is unknown, never 0. Each file's metadata tells `trace_budget.table`, `trace_budget.dataset`
 (the schema version, now @VERSION@), `trace_budget.version` and `trace_budget.question` (the options as JSON).
@@ -65,7 +71,7 @@ GROUP BY ALL;
 
 Spark:
 
-```python
+```python no-run
 from pyspark.sql import functions as F
 
 

@@ -15,7 +15,7 @@ from trace_budget import cli, errors
 DOCS = sorted(path for path in (ROOT / "docs").rglob("*.md"))
 PAGES = [*DOCS, *ROOT.glob("*.md")]
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
-BLOCK = re.compile(r"^```(?:sh|bash|console)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```sh(?: [\w-]+)*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 GENERATED = {"cli_page": "cli.md", "schema_page": "schema.md", "dataset_page": "dataset.md"}
 
 
