@@ -113,6 +113,10 @@ class PlainStream:
         self._rest = data[cut:]
         return data[:cut]
 
+    def give_back(self, data: bytes) -> None:
+        """Have `data`, the last bytes that were read, read again."""
+        self._rest = data + self._rest
+
     def skip_past(self, pattern: re.Pattern[bytes]) -> bool:
         """Read on until just behind the first match of `pattern` (up to 4 KiB long); False, at the end, without one."""
         window = b""

@@ -74,6 +74,10 @@ class SegmentReader(Generic[T]):
             at = after - 1
             buffer[at] = ord("[")
 
+    def closes(self, buffer: bytearray, end: int) -> bool:
+        """Whether the `]` of a whole piece at `end` is the array's for sure: no damage yet, no object follows."""
+        return self.damage.first_offset is None and not self._more_objects(buffer, end)
+
     def _past_error(
         self, piece: Piece[T], buffer: bytearray, at: int, error: msgspec.DecodeError, offset: int, final: bool
     ) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import msgspec
@@ -14,12 +15,26 @@ from trace_budget.files.json_document import Fields, array_start, fields_around
 from trace_budget.files.json_segment import Damage, SegmentReader
 
 T = TypeVar("T")
+Batch = TypeVar("Batch")
 SEGMENT_BYTES = 4 << 20
 LONGEST_BYTES = 1 << 26
 _TAIL_BYTES = 1 << 24
 _FIRST_WINDOW_BYTES = 1 << 14
 _BETWEEN_OBJECTS = re.compile(rb"\}\s*(,)\s*\{")
 _PADDING = b", \t\r\n\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A piece of the array between `[` and `]`, and the text behind it from the comma on; no piece, no place to cut."""
+
+    buffer: bytearray
+    after: bytes
+    final: bool
+
+    def rest(self, stop: int) -> bytes:
+        """The text to go on with when reading stopped at `stop` in the buffer."""
+        return bytes(self.buffer[stop:-1]) + self.after if stop < len(self.buffer) else self.after[1:]
 
 
 class ObjectStream(Generic[T]):
@@ -48,8 +63,12 @@ class ObjectStream(Generic[T]):
         return self._reader.damage
 
     def __iter__(self) -> Iterator[list[T]]:
+        return self._told(self._segments())
+
+    def _told(self, segments: Generator[Batch, None, bytes]) -> Iterator[Batch]:
+        """Pass on what the segments give, then read the fields around the array."""
         try:
-            tail = yield from self._segments(self._open())
+            tail = yield from segments
             self.fields = fields_around(self._head, tail + self._plain.read(_TAIL_BYTES) if self.ended else None)
         except msgspec.DecodeError as error:
             raise InputError("JSON that cannot be read", where=str(self._plain.path), found=str(error)) from None
@@ -80,27 +99,34 @@ class ObjectStream(Generic[T]):
             raise InputError("JSON without a list of events", where=str(self._plain.path), expected=expected)
         return found.start(), found.end()
 
-    def _segments(self, rest: bytes) -> Generator[list[T], None, bytes]:
+    def _segments(self) -> Generator[list[T], None, bytes]:
         """Yield the objects piece by piece; returns the text read beyond the array's end."""
-        final = False
+        rest, final = self._open(), False
         while not (final or self.ended):
-            more = self._plain.read(max(self._segment_bytes, len(rest)))
-            final = not more
-            buffer = bytearray(b"[") + rest + more
-            comma = len(buffer.rstrip(_PADDING)) if final else boundary(buffer)
-            if comma < 0:
-                rest = self._kept(bytes(buffer[1:]))
+            cut = self._cut(rest)
+            final = cut.final
+            if not cut.buffer:
+                rest = self._kept(cut.after[1:])
                 continue
-            after = bytes(buffer[comma:])
-            buffer[comma:] = b"]"
-            piece = self._reader.read(buffer, self._offset - 1, final)
-            rest = bytes(buffer[piece.stop : -1]) + after if piece.stop < len(buffer) else after[1:]
+            piece = self._reader.read(cut.buffer, self._offset - 1, final)
+            rest = cut.rest(piece.stop)
             self._offset += piece.stop - 1
             self.ended = piece.ended
             yield piece.objects
             if not self.ended:
                 self._kept(rest)
         return rest
+
+    def _cut(self, rest: bytes) -> Cut:
+        """Read on and cut where an object ends."""
+        more = self._plain.read(max(self._segment_bytes, len(rest)))
+        buffer = bytearray().join((b"[", rest, more))
+        comma = boundary(buffer) if more else len(buffer.rstrip(_PADDING))
+        if comma < 0:
+            return Cut(bytearray(), bytes(buffer), final=False)
+        after = bytes(buffer[comma:])
+        buffer[comma:] = b"]"
+        return Cut(buffer, after, final=not more)
 
     def _kept(self, rest: bytes) -> bytes:
         if len(rest) > LONGEST_BYTES:

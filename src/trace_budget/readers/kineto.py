@@ -18,12 +18,14 @@ from msgspec import Raw
 from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.files.inflate import PlainStream
-from trace_budget.files.json_stream import SEGMENT_BYTES, ObjectStream
+from trace_budget.files.json_ahead import AheadStream
+from trace_budget.files.json_stream import SEGMENT_BYTES
 from trace_budget.readers import kineto_caveats as caveats
 from trace_budget.readers.kineto_collector import Collector, Frames
 from trace_budget.readers.kineto_events import Decoded, decode
 from trace_budget.readers.kineto_merged import one_rank
 from trace_budget.readers.kineto_origin import origin, rank_in_name, vendor
+from trace_budget.readers.kineto_scan import Scanned, find_scanner
 from trace_budget.readers.kineto_tables import Tables, tables
 from trace_budget.schema.check import checked
 from trace_budget.schema.trace import Trace
@@ -45,10 +47,10 @@ def read(path: Path, options: ReadOptions, segment_bytes: int = SEGMENT_BYTES) -
 
     Raises InputError for JSON without events, nesting beyond 1000 levels and events beyond 64 MiB.
     """
-    collected = Collector()
+    collected, scanner = Collector(), find_scanner()
     with PlainStream(path) as plain:
-        stream: ObjectStream[Decoded] = ObjectStream(plain, "traceEvents", decode, segment_bytes)
-        for objects in stream:
+        stream: AheadStream[Decoded, Scanned] = AheadStream(plain, "traceEvents", decode, segment_bytes)
+        for objects in stream.batches(scanner) if scanner else stream:
             collected.add(objects)
     if not collected.events:
         raise InputError("holds no complete event", where=str(path), advice="Record it again, or copy it again.")
@@ -86,7 +88,7 @@ def _trace(path: Path, options: ReadOptions, collected: Collector, fields: dict[
         resolution_ns=1_000 if integer_us else 1,
         dispatch_gap_in_duration=known.rocm or collected.dispatch_kinds or _calls_hip(found),
         events=collected.events,
-        engine="msgspec",
+        engine=collected.engine,
         caveats=(
             *caveats.merged_caveats(one),
             *caveats.rank_caveats(recorded, named),

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
-from trace_budget.readers.kineto_events import CallArgs, Decoded, OpArgs, SyncArgs, sorted_out
+from trace_budget.readers.kineto_events import TABLE_OF, CallArgs, Decoded, OpArgs, SyncArgs, decode, sorted_out
 from trace_budget.readers.kineto_numbers import Ids
 from trace_budget.readers.kineto_rows import Rows
+from trace_budget.readers.kineto_scan import COLUMNS, KINDS, Scanned
+
+_KIND = COLUMNS.index("kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,45 +26,68 @@ class Frames:
 
 
 class Collector:
-    """Grows by segments; `events` counts all elements of the list, whether kept or not."""
+    """Grows by segments; `events` counts all elements of the list, whether kept or not.
+
+    `engine` says what read them: `c` when the scanner took any segment, else `msgspec`.
+    """
 
     def __init__(self) -> None:
         self.events = 0
+        self.engine = "msgspec"
         self._ids = Ids()
-        self._ops = Rows(self._ids, OpArgs)
-        self._calls = Rows(self._ids, CallArgs)
-        self._markers = Rows(self._ids)
-        self._syncs = Rows(self._ids, SyncArgs)
+        self._tables = {
+            "ops": Rows(self._ids, OpArgs),
+            "calls": Rows(self._ids, CallArgs),
+            "markers": Rows(self._ids),
+            "syncs": Rows(self._ids, SyncArgs),
+        }
 
-    def add(self, objects: list[Decoded]) -> None:
+    def add(self, objects: list[Decoded] | Scanned) -> None:
         """Take the events of one segment."""
+        if isinstance(objects, Scanned):
+            self._add_scanned(objects)
+            return
         self.events += len(objects)
         kept = sorted_out(objects)
-        self._ops.add(kept["ops"])
-        self._calls.add(kept["calls"])
-        self._markers.add(kept["markers"])
-        self._syncs.add(kept["syncs"])
+        for table, rows in self._tables.items():
+            rows.add(kept[table])
+
+    def _add_scanned(self, found: Scanned) -> None:
+        """Rows the scanner made, among them those of the events it left; exactly as if all had come as objects."""
+        self.events += found.elements
+        self.engine = "c"
+        kept = sorted_out(decode(memoryview(b"[" + b",".join(found.odd) + b"]")))
+        kinds = found.rows[:, _KIND]
+        for table, rows in self._tables.items():
+            mine = found.rows[np.isin(kinds, _KINDS_OF[table])]
+            rows.add_scanned(mine, found.texts, kept[table], found.odd_ordinals)
+        self._tables["ops"].kinds_seen |= found.kinds_seen
 
     def frames(self) -> Frames:
         """Everything kept so far."""
-        return Frames(self._ops.frame(), self._calls.frame(), self._markers.frame(), self._syncs.frame())
+        return Frames(**{table: rows.frame() for table, rows in self._tables.items()})
 
     @property
     def lost_numbers(self) -> int:
         """Ids and sizes that are beyond 64-bit integers (known after `frames`)."""
-        return self._ids.lost + self._ops.lost + self._calls.lost + self._syncs.lost
+        return self._ids.lost + sum(rows.lost for rows in self._tables.values())
 
     @property
     def unreadable_arguments(self) -> int:
         """Kept events whose arguments are no JSON object."""
-        return self._ops.unreadable + self._calls.unreadable + self._syncs.unreadable
+        return sum(rows.unreadable for rows in self._tables.values())
 
     @property
     def dispatch_kinds(self) -> bool:
         """Whether device work names its dispatch kind, which only ROCm backends write."""
-        return self._ops.kinds_seen
+        return self._tables["ops"].kinds_seen
 
     @property
     def pid_texts(self) -> dict[int, str]:
         """What the synthetic process ids stand for."""
         return self._ids.texts
+
+
+_KINDS_OF = {
+    table: [code for code, kind in enumerate(KINDS) if TABLE_OF[kind] == table] for table in set(TABLE_OF.values())
+}

@@ -15,7 +15,7 @@ _STEP = re.compile(rb'"(ProfilerStep#|execute_|step\[)')
 _SYNC_NAMES = frozenset((b'"Stream Sync"', b'"Event Sync"', b'"Context Sync"', b'"Stream Wait Event"'))
 _COMPLETE = (b'"X"', b"null")
 _MODULE, _PROFILER_STEP = b'"nn.Module: ', b'"ProfilerStep#'
-_TABLE_OF = {
+TABLE_OF = {
     **dict.fromkeys(("kernel", "memcpy", "memset"), "ops"),
     **dict.fromkeys(("annotation", "gpu_annotation", "module"), "markers"),
     "call": "calls",
@@ -145,16 +145,17 @@ _kinds = _Kinds()
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Events of one table in file order, and what each is."""
+    """Events of one table in file order, what each is, and its place among all."""
 
     events: list[Event] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
 
 
 def sorted_out(objects: Iterable[Decoded]) -> dict[str, Kept]:
     """The events that matter, by table (ops, calls, markers, syncs)."""
     tables = {table: Kept() for table in ("ops", "calls", "markers", "syncs")}
-    for event in objects:
+    for place, event in enumerate(objects):
         if event is None:
             continue
         kind = _kinds[event.cat]
@@ -163,9 +164,10 @@ def sorted_out(objects: Iterable[Decoded]) -> dict[str, Kept]:
         elif kind in _TO_BE_CHECKED:
             kind = _checked_kind(kind, event)
         if kind and bytes(event.ph) in _COMPLETE:
-            kept = tables[_TABLE_OF[kind]]
+            kept = tables[TABLE_OF[kind]]
             kept.events.append(event)
             kept.kinds.append(kind)
+            kept.places.append(place)
     return tables
 
 

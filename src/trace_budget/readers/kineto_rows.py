@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 import polars as pl
 
+from trace_budget.readers.kineto_codes import Codes
 from trace_budget.readers.kineto_events import Kept, NoArgs
 from trace_budget.readers.kineto_numbers import Ids, int_column, ns_from_us, whole_number
+from trace_budget.readers.kineto_scan import COLUMNS, KINDS, UNKNOWN, Numbers
 from trace_budget.schema import build
 
 _SHAPE = msgspec.json.Decoder(list[int], strict=False)
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
 _AXES = "xyz"
-
-
-class Codes(dict[bytes, int]):
-    """A number for each different text, in order of appearance."""
-
-    def __missing__(self, text: bytes) -> int:
-        self[text] = code = len(self)
-        return code
+_MOST_WAITING = 1 << 17
+_AT = {name: at for at, name in enumerate(COLUMNS)}
 
 
 class Rows:
@@ -45,12 +42,63 @@ class Rows:
         self._has_kind = any(field.name == "kind" for field in fields)
         self._names = Codes()
         self._frames: list[pl.DataFrame] = []
+        self._waiting: list[Numbers] = []
 
     def add(self, kept: Kept) -> None:
         """Append the events of one segment."""
-        events = kept.events
-        if not events:
+        if kept.events:
+            self._take_waiting()
+            self._frames.append(self._frame_of(kept))
+
+    def add_scanned(self, rows: Numbers, texts: list[bytes], kept: Kept, ordinals: Numbers) -> None:
+        """Append the scanned rows of one segment (the array is changed), and between them the events left to Python.
+
+        `ordinals` are the places in the segment of all events left to Python, of which `kept` are some.
+        """
+        if kept.events:
+            self._take_waiting()
+            self._frames.append(self._merged(rows, texts, kept, ordinals[kept.places]))
             return
+        self._waiting.append(self._with_codes(rows, texts))
+        if sum(map(len, self._waiting)) > _MOST_WAITING:
+            self._take_waiting()
+
+    def _take_waiting(self) -> None:
+        """Make one frame of the scanned rows so far: many small ones would cost more than the rows in them."""
+        if self._waiting:
+            self._frames.append(self._frame_of_numbers(np.concatenate(self._waiting)))
+            self._waiting.clear()
+
+    def _merged(self, rows: Numbers, texts: list[bytes], kept: Kept, ordinals: Numbers) -> pl.DataFrame:
+        order = np.argsort(np.concatenate([rows[:, _AT["ordinal"]], ordinals]))
+        # Names get their codes in the order of the file, whoever read them.
+        names = np.concatenate([rows[:, _AT["code"]], len(texts) + np.arange(len(ordinals))])
+        self._names.of_places(names[order], texts + [bytes(event.name) for event in kept.events])
+        scanned = self._frame_of_numbers(self._with_codes(rows, texts))
+        return pl.concat([scanned, self._frame_of(kept)]).select(pl.all().gather(order))
+
+    def _with_codes(self, rows: Numbers, texts: list[bytes]) -> Numbers:
+        """Scanned rows whose places in `texts` have become codes of the whole file."""
+        for column, codes in {"code": self._names, **self._shapes}.items():
+            rows[:, _AT[column]] = codes.of_places(rows[:, _AT[column]], texts)
+        return rows
+
+    def _frame_of_numbers(self, rows: Numbers) -> pl.DataFrame:
+        def column(name: str, dtype: type[pl.DataType] = pl.Int64) -> pl.Series:
+            return pl.Series(name, np.ascontiguousarray(rows[:, _AT[name]])).cast(dtype)
+
+        numbers = ["ts_ns", "dur_ns", "pid", "tid", *self._numbers]
+        columns = [
+            pl.Series("kind", KINDS, dtype=pl.String).gather(rows[:, _AT["kind"]]),
+            column("code", pl.UInt32),
+            *(column(name) for name in numbers),
+            *(column(name, pl.UInt32) for name in self._shapes),
+        ]
+        known = [pl.when(pl.col(name) != UNKNOWN).then(pl.col(name)).alias(name) for name in numbers]
+        return pl.DataFrame(columns).with_columns(known)
+
+    def _frame_of(self, kept: Kept) -> pl.DataFrame:
+        events = kept.events
         # Starts and durations in one go: what Polars costs per call is more than what it costs per row here.
         times = ns_from_us([str(e.ts, "latin-1") for e in events] + [str(e.dur, "latin-1") for e in events])
         columns = [
@@ -63,10 +111,11 @@ class Rows:
         ]
         if self._numbers:
             columns += self._argument_columns(self._decoded([e.args for e in events]))
-        self._frames.append(pl.DataFrame(columns))
+        return pl.DataFrame(columns)
 
     def frame(self) -> pl.DataFrame:
         """All rows: name (Enum), kind, ts_ns, dur_ns, pid, tid and the columns of the arguments."""
+        self._take_waiting()
         if not self._frames:
             return self._empty()
         rows = pl.concat(self._frames)
