@@ -13,9 +13,9 @@ PAGE = Path(__file__).parents[2] / "src" / "trace_budget" / "cli" / "help.txt"
 
 def page() -> str:
     """The help of the whole command line."""
-    from typer.testing import CliRunner
+    from typer.testing import CliRunner  # noqa: PLC0415  (after COLUMNS is set)
 
-    from trace_budget.cli import PROGRAM, build
+    from trace_budget.cli import PROGRAM, build  # noqa: PLC0415
 
     shown = CliRunner().invoke(build(), ["--help"], prog_name=PROGRAM).output
     return "\n".join(line.rstrip() for line in shown.strip("\n").splitlines()) + "\n"

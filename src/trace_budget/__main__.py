@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _help() -> int:
     """Print the help as docs/make/help_page.py took it from the command line: at once, before anything is imported."""
-    with open(f"{__file__.removesuffix('__main__.py')}{HELP}", encoding="utf-8") as page:
+    with open(f"{__file__.removesuffix('__main__.py')}{HELP}", encoding="utf-8") as page:  # noqa: PTH123  (pathlib is slow)
         text = page.read()
     encoding = sys.stdout.encoding or "ascii"
     sys.stdout.write(text.encode(encoding, "replace").decode(encoding))

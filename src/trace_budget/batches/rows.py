@@ -25,9 +25,10 @@ Row = Mapping[str, object]
 
 def table_of(spec: TableSpec, rows: pl.DataFrame | list[Row]) -> pl.DataFrame:
     """Rows as a declared table: its columns in order, cast to their types."""
-    schema = spec.empty().schema
-    frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(rows, schema=schema)
-    return frame.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+    schema = spec.schema()
+    if isinstance(rows, list):
+        return pl.DataFrame(rows, schema=schema)
+    return rows.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
 
 
 def rank_of(trace: Trace, planned: Planned) -> int | None:

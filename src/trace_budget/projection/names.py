@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import fnmatch
 import re
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import cache
+from typing import Any
 
 from trace_budget.errors import UsageError
 
 SUFFIXES = (" [clone .kd]", ".kd")
+_RUNTIMES = ("libstdc++.so.6", "libc++abi.so.1", "libc++abi.dylib")
 
 
 def matching(pattern: str, names: list[str]) -> list[str]:
@@ -60,16 +61,19 @@ def spellings(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in (name, bare, plain) if text))
 
 
+def _demangle_of(library: str) -> Any:
+    # Named outright: looking for libraries starts other programs.
+    try:
+        return ctypes.CDLL(library).__cxa_demangle
+    except (OSError, AttributeError):
+        return None
+
+
 @cache
 def _demangler() -> Callable[[bytes], bytes | None] | None:
     """`__cxa_demangle` of the C++ runtime, where the machine has one."""
-    library = ctypes.util.find_library("stdc++") or ctypes.util.find_library("c++abi")
-    if library is None:
-        return None
-    try:
-        runtime = ctypes.CDLL(library)
-        demangle = runtime.__cxa_demangle
-    except (OSError, AttributeError):
+    demangle = next(filter(None, map(_demangle_of, _RUNTIMES)), None)
+    if demangle is None:
         return None
     demangle.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
     demangle.restype = ctypes.c_void_p

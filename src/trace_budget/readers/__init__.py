@@ -38,8 +38,8 @@ _OPENS_JSON = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*[{\[]")
 def recognising(head: Head) -> list[Reader]:
     """The readers that recognise an input.
 
-    JSON is shown to the readers of JSON first, and to the others only when none of these knows it: importing all readers
-    takes longer than reading a small trace.
+    JSON is shown to the readers of JSON first, and to the others only when none of these knows it: importing all
+    readers takes longer than reading a small trace.
     """
     others = [name for name in NAMES if name not in _OF_JSON]
     if not _OPENS_JSON.match(head.data):

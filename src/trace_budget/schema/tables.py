@@ -43,9 +43,13 @@ class TableSpec:
         """Column names in declared order."""
         return tuple(column.name for column in self.columns)
 
+    def schema(self) -> dict[str, pl.DataType | type[pl.DataType]]:
+        """The type of each column, in declared order."""
+        return {column.name: _concrete(column.dtype) for column in self.columns}
+
     def empty(self) -> pl.DataFrame:
         """The table without rows."""
-        return pl.DataFrame({c.name: pl.Series(c.name, [], dtype=_concrete(c.dtype)) for c in self.columns})
+        return pl.DataFrame(schema=self.schema())
 
 
 def _concrete(dtype: Dtype) -> type[pl.DataType] | pl.DataType:
