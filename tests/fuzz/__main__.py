@@ -1,4 +1,5 @@
 """Long runs: `python -m tests.fuzz --count 100000 --seed 1` judges that many inputs and prints what it found."""
+# ruff: noqa: T201
 
 from __future__ import annotations
 
@@ -47,7 +48,9 @@ def _run(seed: int, start: int, count: int, faults: Path | None) -> int:
                 with faults.open("a") as file:
                     file.write(told + "\n")
         if tally.inputs % _REPORT_EVERY == 0:
-            print(f"{tally.inputs} inputs, {len(tally.faults)} faults, {time.monotonic() - begun:.0f} s", file=sys.stderr)
+            print(
+                f"{tally.inputs} inputs, {len(tally.faults)} faults, {time.monotonic() - begun:.0f} s", file=sys.stderr
+            )
     print(summary(tally, seed, start))
     return 1 if tally.faults else 0
 
@@ -62,7 +65,9 @@ def summary(tally: Tally, seed: int, start: int) -> str:
         rows.append(f"| {name} | {answered + refused + failed} | {answered} | {refused} | {wrong} |")
     rows.append(f"| all | {tally.inputs} | | | {len(tally.faults)} |")
     (seconds, slow), (grown, large) = tally.slowest, tally.largest
-    rows.append(f"\nseed {seed}, inputs {start} to {start + tally.inputs - 1}; exit codes of commands {dict(tally.codes)};")
+    rows.append(
+        f"\nseed {seed}, inputs {start} to {start + tally.inputs - 1}; exit codes of commands {dict(tally.codes)};"
+    )
     rows.append(f"slowest {seconds:.2f} s (input {slow}), most memory {grown >> 20} MiB (input {large})")
     return "\n".join(rows)
 

@@ -79,7 +79,9 @@ def digit(rng: Random, data: bytes) -> bytes:
 
 def junk(rng: Random, data: bytes) -> bytes:
     """Bytes before or behind everything."""
-    extra = rng.choice((b"\n", b"\0" * 64, b"garbage\n", b"\xef\xbb\xbf", rng.randbytes(16), b"}]", data[: len(data) // 2]))
+    extra = rng.choice(
+        (b"\n", b"\0" * 64, b"garbage\n", b"\xef\xbb\xbf", rng.randbytes(16), b"}]", data[: len(data) // 2])
+    )
     return extra + data if rng.random() < 0.4 else data + extra
 
 

@@ -21,7 +21,7 @@ class Table:
 
 def rows_of(data: bytes, table: Table, ends: Callable[[Sequence[str]], bool] = lambda _: False) -> Iterator[Row]:
     """The rows below each header of the table."""
-    text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n").rstrip("\r")
+    text = data.decode("utf-8", "replace").lstrip("\ufeff").replace("\r\n", "\n").rstrip("\r")
     header: list[str] | None = None
     try:
         for cells in csv.reader(text.replace("\r", "?").split("\n"), strict=True):
@@ -51,7 +51,17 @@ _DISPATCHES = Table(_has("Dispatch_ID", "GPU_ID", "Kernel_Name", "Start_Timestam
 _ACTIVITY = Table(_has("Domain", "Operation", "Kernel_Name", "Stop_Timestamp"), lambda row: row["Kernel_Name"] != "")
 _SUMS = Table(lambda cells: cells[:5] == ["Name", "Calls", "TotalDurationNs", "AverageNs", "Percentage"])
 _NSYS_SUMS = Table(_has("Time", "Total Time", "Instances", "Name"))
-_NSYS_ENDS = ("Processing [", "NOTICE", "SKIPPED", "API Start", "Timestamp", "NVTX Range", "Start (", "Time (", "Total ")
+_NSYS_ENDS = (
+    "Processing [",
+    "NOTICE",
+    "SKIPPED",
+    "API Start",
+    "Timestamp",
+    "NVTX Range",
+    "Start (",
+    "Time (",
+    "Total ",
+)
 
 
 def _nsys(data: bytes) -> int:

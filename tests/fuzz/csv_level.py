@@ -7,7 +7,19 @@ from random import Random
 
 _ODD_CELLS = (
     *(b"", b'""', b'"', b"-1", b"0", b"NaN", b"abc", b"1e9", b"99999999999999999999", b"9223372036854775807", b" 7 "),
-    *(b'"a,b"', b'"a""b"', b'"a"b"', b'"a\nb"', b"=cmd()", b"\xff\xfe", b"\0", b"\x1b[31m", b"k" * 3_000, b"1.5", b"-0"),
+    *(
+        b'"a,b"',
+        b'"a""b"',
+        b'"a"b"',
+        b'"a\nb"',
+        b"=cmd()",
+        b"\xff\xfe",
+        b"\0",
+        b"\x1b[31m",
+        b"k" * 3_000,
+        b"1.5",
+        b"-0",
+    ),
     *(b"\xc3\xa9", b"KERNEL_DISPATCH", b"MEMORY_COPY", b"Total", b"\x01"),
 )
 

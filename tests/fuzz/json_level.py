@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 
 _STRING = rb'"(?:[^"\\]|\\.)*"'
-_VALUE = re.compile(rb'(?<=[:\[,])(\s*)(' + _STRING + rb"|-?\d[\d.eE+-]*|true|false|null)(?=\s*[,\]}])")
+_VALUE = re.compile(rb"(?<=[:\[,])(\s*)(" + _STRING + rb"|-?\d[\d.eE+-]*|true|false|null)(?=\s*[,\]}])")
 _KEY = re.compile(_STRING + rb"\s*:")
 _PUNCTUATION = re.compile(rb'[{}\[\],:"]')
 _EVENT = re.compile(rb"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}", re.DOTALL)
@@ -16,7 +16,16 @@ _ODD_VALUES = (
     *(b"-1", b"-0", b"0", b"1e3", b"1.5", b"1e400", b"123456789012345678901234567890", b"9223372036854775807"),
     *(b"18446744073709551615", b"-9223372036854775808", b"0.0000000000000001", b"1712195495604.7629123", b"00012"),
     *(b'"12"', b'"-3.25"', b'"kernel"', b'"X"', b'"B"', b'"gpu_memcpy"', b'"CUDA functions"', b'"user_annotation"'),
-    *(b'"a"b"', b'"a\nb"', b'"\\c"', b'"\\ud800"', b'"\\u0000"', b'"\xff\xfe"', b'"\x1b[31m"', b'"' + b"k" * 5_000 + b'"'),
+    *(
+        b'"a"b"',
+        b'"a\nb"',
+        b'"\\c"',
+        b'"\\ud800"',
+        b'"\\u0000"',
+        b'"\xff\xfe"',
+        b'"\x1b[31m"',
+        b'"' + b"k" * 5_000 + b'"',
+    ),
     *(b"[" * 200 + b"]" * 200, b"[" * 5_000 + b"]" * 5_000),
 )
 _ODD_KEYS = (b'"":', b'"ts":', b'"dur":', b'"cat":', b'"ph":', b'"args":', b'"name":', b'"traceEvents":', b'"a\\"b":')

@@ -29,7 +29,9 @@ def of_trace(trace: Trace) -> None:
 
 def spans(trace: Trace) -> list[tuple[int, int]]:
     """Start and end of the operations whose times are known."""
-    return [(start, end) for start, end in trace.gpu_ops.select("start_ns", "end_ns").rows() if None not in (start, end)]
+    return [
+        (start, end) for start, end in trace.gpu_ops.select("start_ns", "end_ns").rows() if None not in (start, end)
+    ]
 
 
 def of_document(command: str, document: dict[str, Any], trace: Trace) -> None:

@@ -45,7 +45,9 @@ def damaged(rng: Random, data: bytes) -> bytes:
 
 def two_documents(rng: Random, data: bytes) -> bytes:
     """The content, and then another file in a member of its own."""
-    return gzip.compress(data, 1, mtime=0) + gzip.compress(rng.choice((data, data[: len(data) // 3], b"garbage")), 1, mtime=0)
+    return gzip.compress(data, 1, mtime=0) + gzip.compress(
+        rng.choice((data, data[: len(data) // 3], b"garbage")), 1, mtime=0
+    )
 
 
 def with_header_fields(rng: Random, data: bytes) -> bytes:
@@ -53,7 +55,9 @@ def with_header_fields(rng: Random, data: bytes) -> bytes:
     body = zlib.compressobj(1, zlib.DEFLATED, -15)
     packed = body.compress(data) + body.flush()
     flags = rng.randrange(32)
-    fields = (b"\x04\0abcd" if flags & 4 else b"") + (b"name\0" if flags & 8 else b"") + (b"note\0" if flags & 16 else b"")
+    fields = (
+        (b"\x04\0abcd" if flags & 4 else b"") + (b"name\0" if flags & 8 else b"") + (b"note\0" if flags & 16 else b"")
+    )
     fields += b"\0\0" if flags & 2 else b""
     told = flags if rng.random() < 0.7 else rng.randrange(256)
     end = zlib.crc32(data).to_bytes(4, "little") + (len(data) & 0xFFFFFFFF).to_bytes(4, "little")

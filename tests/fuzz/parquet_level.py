@@ -17,13 +17,17 @@ def value(rng: Random, frame: pl.DataFrame) -> pl.DataFrame:
     name = rng.choice(frame.columns)
     odd = rng.choice(_ODD_TEXTS if frame[name].dtype == pl.String else _ODD_NUMBERS)
     row = pl.int_range(pl.len()) % rng.choice((1, 3, max(frame.height, 1))) == 0
-    return frame.with_columns(pl.when(row).then(pl.lit(odd).cast(frame[name].dtype, strict=False)).otherwise(name).alias(name))
+    return frame.with_columns(
+        pl.when(row).then(pl.lit(odd).cast(frame[name].dtype, strict=False)).otherwise(name).alias(name)
+    )
 
 
 def dtype(rng: Random, frame: pl.DataFrame) -> pl.DataFrame:
     """One column has another type."""
     name = rng.choice(frame.columns)
-    other = rng.choice((pl.String(), pl.Float64(), pl.Int8(), pl.UInt64(), pl.Boolean(), pl.Binary(), pl.List(pl.Int64)))
+    other = rng.choice(
+        (pl.String(), pl.Float64(), pl.Int8(), pl.UInt64(), pl.Boolean(), pl.Binary(), pl.List(pl.Int64))
+    )
     return frame.with_columns(pl.col(name).cast(pl.String).cast(other, strict=False).alias(name))
 
 

@@ -1,4 +1,5 @@
 """Mutations of SQLite files: values, rows, columns and tables by SQL, and single pages."""
+# ruff: noqa: S608  (names are quoted, and the databases are thrown away)
 
 from __future__ import annotations
 
@@ -21,7 +22,13 @@ def _quoted(name: str) -> str:
 def value(rng: Random, db: sqlite3.Connection) -> None:
     """One value, or one column of all rows, is odd."""
     table, column = _place(rng, db)
-    where = "" if rng.random() < 0.2 else f" WHERE rowid % 7 = {rng.randrange(7)}" if rng.random() < 0.5 else _one(db, rng, table)
+    where = (
+        ""
+        if rng.random() < 0.2
+        else f" WHERE rowid % 7 = {rng.randrange(7)}"
+        if rng.random() < 0.5
+        else _one(db, rng, table)
+    )
     db.execute(f"UPDATE {_quoted(table)} SET {_quoted(column)} = ?{where}", (rng.choice(_ODD_VALUES),))
 
 
@@ -104,7 +111,10 @@ def page(rng: Random, data: bytes) -> bytes:
 
 def _place(rng: Random, db: sqlite3.Connection) -> tuple[str, str]:
     """A table, one that holds rows more often, and a column."""
-    names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")]
+    names = [
+        name
+        for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
+    ]
     filled = [name for name in names if db.execute(f"SELECT 1 FROM {_quoted(name)} LIMIT 1").fetchone()]
     table = rng.choice(filled if filled and rng.random() < 0.9 else names)
     return table, rng.choice(_columns(db, table))

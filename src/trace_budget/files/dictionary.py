@@ -22,8 +22,10 @@ class Dictionary:
         return column.replace_strict(distinct, pl.Series(codes, dtype=pl.UInt32), default=None, return_dtype=pl.UInt32)
 
     def recoded(self, column: pl.Series) -> pl.Series:
-        """The codes of an Enum column, found once per category instead of once per row."""
-        texts = column.dtype.categories.to_list() if isinstance(column.dtype, pl.Enum) else []
+        """The codes of a text column; of an Enum they are found once per category instead of once per row."""
+        if not isinstance(column.dtype, pl.Enum):
+            return self.codes(column)
+        texts = column.dtype.categories.to_list()
         codes = pl.Series([self.code(text) for text in texts], dtype=pl.UInt32)
         return codes.gather(column.to_physical()).alias(column.name)
 

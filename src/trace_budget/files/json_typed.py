@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Generic, TypeVar
 
 import msgspec
 
 T = TypeVar("T")
+_NO_TEXT = re.compile("[\udc80-\udcff]")
 
 
 class TypedList(Generic[T]):
@@ -31,7 +33,15 @@ class TypedList(Generic[T]):
             clean = data.decode("utf-8", "replace").encode()
             if clean == data:
                 raise
-            return self._decoded(memoryview(clean))
+        # other damage must be told by its place in the text as it was, whose length the replacements change
+        self._check(_NO_TEXT.sub("?", data.decode("utf-8", "surrogateescape")).encode())
+        return self._decoded(memoryview(clean))
+
+    def _check(self, text: bytes) -> None:
+        try:
+            self._all.decode(text)
+        except msgspec.ValidationError:
+            self._raw.decode(text)
 
     def _decoded(self, text: memoryview) -> list[T]:
         try:

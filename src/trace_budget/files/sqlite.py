@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MAGIC = b"SQLite format 3\0"
 CHUNK_ROWS = 16_384
 LONGEST_VALUE_BYTES = 1 << 26
+# the second comes where SQLite's own message quotes damaged bytes of the schema
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 _WAL_HEADER_BYTES = 32
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 _RECOVER = "Copy it again from where it was recorded, or recover what is left: sqlite3 FILE .recover | sqlite3 NEW.db"
@@ -66,7 +68,7 @@ class Database:
             try:
                 if self.connection.execute(f"SELECT 1 FROM {quoted(table)} LIMIT 1").fetchone():  # noqa: S608
                     return True
-            except sqlite3.Error as error:
+            except _ERRORS as error:
                 raise _input_error(self.path, table, error) from None
         return False
 
@@ -153,7 +155,7 @@ def _connected(path: Path, file: Path, *, immutable: bool) -> sqlite3.Connection
     mode = "mode=ro&immutable=1" if immutable else "mode=rw"
     try:
         connection = sqlite3.connect(f"file:{quote(os.fspath(file.resolve()))}?{mode}", uri=True, isolation_level=None)
-    except sqlite3.Error as error:
+    except _ERRORS as error:
         raise _input_error(path, "sqlite_master", error) from None
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE_BYTES)
@@ -168,7 +170,7 @@ def _tables(path: Path, connection: sqlite3.Connection) -> dict[str, tuple[str, 
     try:
         names = [name for (name,) in connection.execute(select)]
         columns = {n: connection.execute("SELECT name FROM pragma_table_info(?)", (n,)).fetchall() for n in names}
-    except sqlite3.Error as error:
+    except _ERRORS as error:
         raise _input_error(path, "sqlite_master", error) from None
     return {name: tuple(column for (column,) in rows) for name, rows in columns.items()}
 
@@ -189,7 +191,7 @@ def _read(
         for rows in _chunks(db.connection, sql, parameters):
             series = zip(present, zip(*rows, strict=True), strict=True)
             frames.append(pl.DataFrame([_column(name, values, columns[name]) for name, values in series]))
-    except sqlite3.Error as error:
+    except _ERRORS as error:
         raise _input_error(db.path, table, error) from None
     frame = pl.concat(frames, rechunk=True)
     return frame.select(
@@ -225,9 +227,9 @@ def _as_text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _input_error(path: Path, table: str, error: sqlite3.Error) -> InputError:
+def _input_error(path: Path, table: str, error: sqlite3.Error | UnicodeDecodeError) -> InputError:
     text = str(error)
-    damaged = "malformed" in text or "not a database" in text
+    damaged = "malformed" in text or "not a database" in text or isinstance(error, UnicodeDecodeError)
     advice = _RECOVER if damaged else "Is the profiler still writing it?" if "locked" in text else ""
     where = f"{path}, table {table}"
     if "too big" in text:

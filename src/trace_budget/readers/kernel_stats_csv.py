@@ -17,7 +17,7 @@ from trace_budget.readers.csv_trace import damage_of, required, rows_of
 from trace_budget.schema import build, caveats
 from trace_budget.schema.check import checked
 from trace_budget.schema.tables import GPU_OPS
-from trace_budget.schema.trace import Caveat, Trace
+from trace_budget.schema.trace import Trace
 
 _HEADER: Cells = ("Name", "Calls", "TotalDurationNs", "AverageNs", "Percentage")
 _NOT_KERNELS = r"^(?:hip[A-Z]|hsa_|__hip|roctx|MEMORY_COPY|Copy(?:Host|Device|Peer)|KERNEL_DISPATCH$|H(?:IP|SA)_API$)"
@@ -49,9 +49,9 @@ def _read(path: Path, options: ReadOptions) -> Trace:
     ints = [pl.col(c).cast(pl.Float64, strict=False).round().cast(pl.Int64, strict=False) for c in _decimals(rows)]
     exact = [pl.col(c).cast(pl.Int64, strict=False) for c in _decimals(rows)]
     sums = rows.with_columns(pl.coalesce(a, b).alias(c) for a, b, c in zip(exact, ints, _decimals(rows), strict=True))
-    known = sums.drop_nulls(["Calls", "TotalDurationNs"]).filter(pl.col("Calls") > 0)
     names = {"Name": "name", "Calls": "calls", "TotalDurationNs": "total_ns", "MinNs": "min_ns", "MaxNs": "max_ns"}
-    found = (caveats.aggregates_only(), *damage_of(*file.tables), *_unreadable(rows.height - known.height))
+    known, unusable = caveats.usable_sums(sums.rename(names, strict=False))
+    found = (caveats.aggregates_only(), *damage_of(*file.tables), *unusable)
     if file.damage:
         found = (caveats.partial_file(file.damage), *found)
     return checked(
@@ -64,7 +64,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             events=known.height,
             source_bytes=path.stat().st_size,
             caveats=found,
-            aggregates=build.aggregates(known.rename(names, strict=False)),
+            aggregates=build.aggregates(known),
         )
     )
 
@@ -87,11 +87,6 @@ def _refuse(file: CsvFile, rows: pl.DataFrame) -> None:
     names = rows["Name"].cast(pl.String)
     if names.str.contains(_NOT_KERNELS).all():
         raise InputError("sums of API calls or copies, not of kernels", where=where, found=names[0], advice=_ADVICE)
-
-
-def _unreadable(count: int) -> tuple[Caveat, ...]:
-    text = "sums without a usable number of calls or total were left out"
-    return (Caveat("bad_sums", text, count, "warning"),) if count else ()
 
 
 READER = Reader(

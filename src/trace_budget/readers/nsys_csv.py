@@ -102,7 +102,7 @@ def _foreign(names: list[str]) -> tuple[Caveat, ...]:
 
 
 def _sums(file: CsvFile) -> Trace:
-    sums = reports.sums(file.of("sums"))
+    sums, unusable = caveats.usable_sums(reports.sums(file.of("sums")))
     if not sums.height:
         raise InputError("no kernel sums", where=str(file.path), found="a header without rows", advice=_RECORD)
     partial = (caveats.partial_file(file.damage),) if file.damage else ()
@@ -115,7 +115,7 @@ def _sums(file: CsvFile) -> Trace:
             complete=not file.damage,
             events=sums.height,
             source_bytes=file.path.stat().st_size,
-            caveats=(*partial, caveats.aggregates_only(), *damage_of(*file.tables)),
+            caveats=(*partial, caveats.aggregates_only(), *unusable, *damage_of(*file.tables)),
             aggregates=build.aggregates(sums),
         )
     )

@@ -181,20 +181,19 @@ def _ranges(table: CsvTable) -> pl.DataFrame:
 
 
 def sums(tables: Sequence[CsvTable]) -> pl.DataFrame:
-    """Return the sums of cuda_gpu_kern_sum (gpukernsum of old versions)."""
+    """Return the sums of cuda_gpu_kern_sum (gpukernsum of old versions), also those that cannot be."""
     return pl.concat(map(_sums, tables))
 
 
 def _sums(table: CsvTable) -> pl.DataFrame:
     least, most = (pl.coalesce(_ns(table, short), _ns(table, long)) for short, long in _EXTREMES)
-    frame = table.frame.select(
+    return table.frame.select(
         pl.col("Name").cast(pl.String).alias("name"),
         pl.col("Instances").alias("calls"),
         _ns(table, "Total Time").alias("total_ns"),
         least.alias("min_ns"),
         most.alias("max_ns"),
     )
-    return frame.drop_nulls(["calls", "total_ns"]).filter(pl.col("calls") > 0)
 
 
 _EXTREMES = (("Min", "Minimum"), ("Max", "Maximum"))

@@ -18,6 +18,8 @@ from trace_budget.readers.database_trace import Records, trace_of
 from trace_budget.schema.trace import Trace
 
 _IDENTITY = ["start_ns", "end_ns", "device", "queue"]
+# without these the two lists cannot be told to name one kernel twice
+_COMPARABLE = {"KERN": ("gpu-id", "queue-id"), "OPS": ("BeginNs", "EndNs", "dev-id", "queue-id")}
 _BARRIER = "<barrier packet>"
 _RERECORD = (
     "Record with: rocprof --hip-trace --roctx-trace --timestamp on COMMAND (or, better, rocprofv3 --kernel-trace)"
@@ -84,6 +86,8 @@ def _kernels(db: Database) -> pl.DataFrame:
         pl.col("EndNs").alias("end_ns"),
     )
     ops = _device_rows(db, "OPS").filter(pl.col("name") != _BARRIER).with_columns(pl.lit("kernel").alias("kind"))
+    if kern.height and not all(db.has(table, *columns) for table, columns in _COMPARABLE.items()):
+        ops = ops.clear()
     facts = ops.select(*_IDENTITY, "stream", "correlation").unique(_IDENTITY, keep="first", maintain_order=True)
     listed = kern.join(facts, on=_IDENTITY, how="left", maintain_order="left")
     return pl.concat([listed, ops.join(kern, on=_IDENTITY, how="anti")], how="diagonal")

@@ -14,10 +14,12 @@ import polars as pl
 from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.files import sqlite
+from trace_budget.files.sqlite import Database
 from trace_budget.readers.database_trace import Records, Tables, trace_of
 from trace_budget.schema.trace import Caveat, Trace
 
 _MARKER_API = "UserMarker"
+_NEEDED = {"rocpd_string": ("id", "string"), "rocpd_op": ("id", "opType_id")}
 _BARRIERS = ("Barrier", "Marker", "InternalMarker")
 
 
@@ -33,6 +35,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
         if not ops.height:
             advice = "Was tracing started (rpd.start()) while the GPU worked?"
             raise InputError("holds no GPU operations", where=f"{path}, table rocpd_op", advice=advice)
+        _refuse_nameless(database)
         cuda = calls.filter(pl.col("name").str.starts_with("cu")).height > calls.height // 2
         return trace_of(
             database,
@@ -43,6 +46,15 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             source_bytes=path.stat().st_size,
             rank=options.rank,
         )
+
+
+def _refuse_nameless(database: Database) -> None:
+    """Without names and types, copies and barriers cannot be told from kernels."""
+    for table, wanted in _NEEDED.items():
+        if not database.has(table, *wanted):
+            found = f"columns {', '.join(database.tables[table])}" if database.has(table) else "no such table"
+            where, expected = f"{database.path}, table {table}", f"columns {', '.join(wanted)}"
+            raise InputError("lacks what tells kernels from copies", where=where, expected=expected, found=found)
 
 
 def _numbers(*names: str) -> dict[str, pl.DataType]:

@@ -108,6 +108,14 @@ def damaged_lines(dropped: int, repaired: int, example: str = "") -> tuple[Cavea
     return tuple(found)
 
 
+def usable_sums(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
+    """Sums per kernel that have a total_ns and at least one of calls; a caveat counts the others."""
+    known = rows.drop_nulls(["calls", "total_ns"]).filter(pl.col("calls") > 0)
+    text = "sums without a usable number of calls or total were left out"
+    lost = rows.height - known.height
+    return known, ((Caveat("bad_sums", text, lost, "warning"),) if lost else ())
+
+
 def aggregates_only(extra: str = "") -> Caveat:
     """The input holds sums per kernel name, no executions."""
     text = (

@@ -1,0 +1,164 @@
+"""Inputs that `python -m tests.fuzz` broke a reader with, made anew by hand: what each must answer since."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from formats.answers import SAMPLES, said
+from trace_budget import api
+from trace_budget.errors import InputError
+from trace_budget.schema.trace import Trace
+
+KERNELS = 63
+
+
+def kernels(trace: Trace) -> int:
+    return int((trace.gpu_ops["kind"] == "kernel").sum())
+
+
+def codes(trace: Trace) -> set[str]:
+    return {caveat.code for caveat in trace.caveats}
+
+
+def changed_text(folder: Path, sample: str, change: Callable[[bytes], bytes]) -> Path:
+    path = folder / Path(sample).name
+    path.write_bytes(change((SAMPLES / sample).read_bytes()))
+    return path
+
+
+def changed_database(folder: Path, sample: str, *statements: str) -> Path:
+    path = folder / Path(sample).name
+    shutil.copyfile(SAMPLES / sample, path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for statement in statements:
+            db.execute(statement)
+    return path
+
+
+def doubled(table: str) -> tuple[str, ...]:
+    """The table without its keys, every row twice."""
+    return (
+        "PRAGMA legacy_alter_table=ON",
+        f"CREATE TABLE twice AS SELECT * FROM {table} UNION ALL SELECT * FROM {table}",  # noqa: S608
+        f"DROP TABLE {table}",
+        f"ALTER TABLE twice RENAME TO {table}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("sample", "table"),
+    [
+        ("nsys_sqlite/same_run.sqlite", "StringIds"),
+        ("rpd/same_run.rpd", "rocpd_string"),
+        ("rpd/schema_3.rpd", "rocpd_string"),
+        ("rpd/same_run.rpd", "rocpd_api"),
+        ("hipprof_db/same_run.db", "STR_TABLE"),
+    ],
+)
+def test_names_that_stand_twice_make_no_second_kernel(tmp_path: Path, sample: str, table: str) -> None:
+    trace = api.open_trace(changed_database(tmp_path, sample, *doubled(table)))
+    clean = api.open_trace(SAMPLES / sample)
+    assert kernels(trace) == KERNELS
+    assert trace.gpu_ops.select("name", "start_ns").equals(clean.gpu_ops.select("name", "start_ns"))
+
+
+def test_names_that_stand_twice_in_parquet(tmp_path: Path) -> None:
+    folder = tmp_path / "same_run"
+    shutil.copytree(SAMPLES / "nsys_parquetdir/same_run", folder)
+    strings = pl.read_parquet(folder / "StringIds.parquet")
+    pl.concat([strings, strings]).write_parquet(folder / "StringIds.parquet")
+    assert kernels(api.open_trace(folder)) == KERNELS
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE rocpd_string",
+        "ALTER TABLE rocpd_string RENAME COLUMN string TO x",
+        "ALTER TABLE rocpd_op RENAME COLUMN opType_id TO x",
+    ],
+)
+def test_an_rpd_database_that_cannot_tell_kernels_from_copies_is_refused(tmp_path: Path, statement: str) -> None:
+    path = changed_database(tmp_path, "rpd/schema_3.rpd", "PRAGMA legacy_alter_table=ON", statement)
+    with pytest.raises(InputError, match="lacks what tells kernels from copies"):
+        api.open_trace(path)
+
+
+@pytest.mark.parametrize(
+    "statement", ["OPS DROP COLUMN BeginNs", 'OPS DROP COLUMN "dev-id"', 'KERN DROP COLUMN "gpu-id"']
+)
+def test_two_lists_that_cannot_be_compared_are_not_added(tmp_path: Path, statement: str) -> None:
+    path = changed_database(tmp_path, "rocprof_v1_db/same_run.db", f"ALTER TABLE {statement}")
+    assert kernels(api.open_trace(path)) == KERNELS
+
+
+JSON = ("hipprof_json/same_run.json", "rocprof_v1_json/same_run.json", "rpd_json/same_run.json")
+
+
+@pytest.mark.parametrize("sample", JSON)
+def test_a_second_document_is_told(tmp_path: Path, sample: str) -> None:
+    trace = api.open_trace(changed_text(tmp_path, sample, lambda data: data + data))
+    assert (kernels(trace), trace.complete) == (KERNELS, False)
+    assert {"several_documents", "partial_file"} <= codes(trace)
+
+
+@pytest.mark.parametrize("sample", JSON[:2])
+def test_a_document_that_does_not_end_is_told(tmp_path: Path, sample: str) -> None:
+    trace = api.open_trace(changed_text(tmp_path, sample, lambda data: data[: data.rindex(b"}")]))
+    assert kernels(trace) == KERNELS
+    assert not trace.complete or "damaged_metadata" in codes(trace)
+
+
+def test_a_byte_that_is_no_text_beside_other_damage(tmp_path: Path) -> None:
+    """The place of the damage is counted in the text as it was, not in the one with replacement characters."""
+
+    def damage(data: bytes) -> bytes:
+        return data.replace(b"rms_norm_kernel", b"\xff\xfe\xff_norm_kernel", 3) + b"]]"
+
+    for sample in (*JSON, "rocprofv3_json/same_run.json"):
+        assert kernels(api.open_trace(changed_text(tmp_path, sample, damage))) == KERNELS
+
+
+def test_sums_without_calls_are_told(tmp_path: Path) -> None:
+    path = changed_text(
+        tmp_path, "nsys_csv/cuda_gpu_kern_sum.csv", lambda data: data.replace(b",266643,3,", b",266643,x,")
+    )
+    trace = api.open_trace(path)
+    assert [(caveat.code, caveat.count) for caveat in trace.caveats if caveat.code == "bad_sums"] == [("bad_sums", 1)]
+    assert trace.aggregates is not None
+    assert trace.aggregates.height == 5
+
+
+def test_damaged_bytes_in_a_schema_are_refused_in_one_line(tmp_path: Path) -> None:
+    def damage(data: bytes) -> bytes:
+        return data.replace(b"CREATE TABLE `KERN` (", b"CREATE TABLE `K\xb9\xb9N`  ", 1)
+
+    answer = said("kernels", str(changed_text(tmp_path, "rocprof_v1_db/same_run.db", damage)))
+    assert answer.code == 3
+    assert "table sqlite_master: cannot be read" in answer.line
+
+
+def test_tables_of_two_processes_in_one_file_beside_copies(tmp_path: Path) -> None:
+    for path in (SAMPLES / "rocprofv3_csv").glob("same_run_*"):
+        shutil.copyfile(path, tmp_path / path.name)
+    trace = api.open_trace(changed_text(tmp_path, "rocprofv3_csv/same_run_kernel_trace.csv", lambda data: data + data))
+    assert kernels(trace) == 2 * KERNELS
+    assert "several_processes" in codes(trace)
+
+
+def test_kernels_without_a_name_are_told(tmp_path: Path) -> None:
+    path = changed_database(
+        tmp_path, "nsys_sqlite/same_run.sqlite", "DELETE FROM StringIds WHERE value LIKE 'rms_norm%'"
+    )
+    answer = said("kernels", str(path), "--format", "json")
+    told = [caveat for caveat in answer.document["caveats"] if caveat["code"] == "nameless_kernels"]
+    assert [(caveat["severity"], caveat["count"]) for caveat in told] == [("warning", 12)]
+    assert "<unnamed>" in json.dumps(answer.document["rows"])
