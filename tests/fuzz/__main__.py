@@ -20,32 +20,34 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=int, default=0, help="number of the first input")
+    parser.add_argument("--only", default="", metavar="FORMAT", help="mutate samples of one format alone")
     parser.add_argument("--faults", type=Path, help="append a JSON line for each fault to this file")
     parser.add_argument("--write", type=Path, metavar="FOLDER", help="only write input START to a folder")
     chosen = parser.parse_args()
     if chosen.write is not None:
-        return _write(chosen.seed, chosen.start, chosen.write)
-    return _run(chosen.seed, chosen.start, chosen.count, chosen.faults)
+        return _write(chosen)
+    return _run(chosen)
 
 
-def _write(seed: int, index: int, folder: Path) -> int:
+def _write(chosen: argparse.Namespace) -> int:
     from .inputs import numbered
 
-    given = numbered(seed, index)
-    folder.mkdir(parents=True, exist_ok=True)
-    print(f"{given.write(folder)}: {given.sample.name}, {given.mutated}: {', '.join(given.steps)}")
+    given = numbered(chosen.seed, chosen.start, chosen.only)
+    chosen.write.mkdir(parents=True, exist_ok=True)
+    print(f"{given.write(chosen.write)}: {given.sample.name}, {given.mutated}: {', '.join(given.steps)}")
     return 0
 
 
-def _run(seed: int, start: int, count: int, faults: Path | None) -> int:
+def _run(chosen: argparse.Namespace) -> int:
+    seed, start = chosen.seed, chosen.start
     tally, begun = Tally(), time.monotonic()
-    for line in lines(seed, start, start + count):
+    for line in lines(seed, start, start + chosen.count, chosen.only):
         tally.add(line)
         if line["fault"]:
             told = json.dumps(line)
             print(told, flush=True)
-            if faults is not None:
-                with faults.open("a") as file:
+            if chosen.faults is not None:
+                with chosen.faults.open("a") as file:
                     file.write(told + "\n")
         if tally.inputs % _REPORT_EVERY == 0:
             print(

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 from . import bytes_level, csv_level, json_level, packing, parquet_level, protobuf_level, sqlite_level
-from .samples import CSV, JSON, PARQUET, PROTOBUF, SAMPLES, SQLITE, WEIGHTS, Sample, files_of
+from .samples import CSV, JSON, PARQUET, PROTOBUF, SQLITE, Sample, drawn, files_of
 
 _PACKED = 0.12
 _BY_BYTES = 0.4
@@ -38,11 +38,10 @@ class Input:
         return folder / self.main
 
 
-def numbered(seed: int, index: int) -> Input:
-    """The input of this number; the same seed and number give the same bytes."""
+def numbered(seed: int, index: int, only: str = "") -> Input:
+    """The input of this number, of one format if that is named; the same three give the same bytes."""
     rng = Random(f"{seed}:{index}")
-    (sample,) = rng.choices(SAMPLES, WEIGHTS)
-    return of_sample(rng, sample)
+    return of_sample(rng, drawn(rng, only))
 
 
 def of_sample(rng: Random, sample: Sample) -> Input:

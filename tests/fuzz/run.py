@@ -16,7 +16,7 @@ from pathlib import Path
 HUNG_SECONDS = 120
 DATA_BYTES = 6 << 30
 PER_CHILD = 4_000
-ASK_EVERY = 10
+ASK_EVERY = 25
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -46,30 +46,30 @@ class Tally:
         return self.outcomes.total()
 
 
-def lines(seed: int, start: int, stop: int) -> Iterator[dict[str, object]]:
+def lines(seed: int, start: int, stop: int, only: str = "") -> Iterator[dict[str, object]]:
     """One line for each input from `start` to `stop`; a child that hangs or dies is a fault of the input it was at."""
     at = start
     while at < stop:
         end = min(stop, at + PER_CHILD)
-        for line in _of_child(seed, at, end):
+        for line in _of_child(seed, at, end, only):
             yield line
             at = int(line["index"]) + 1  # type: ignore[call-overload]
         if at < end:
-            yield {**_line(seed, at), "fault": "killed", "detail": f"the child hung {HUNG_SECONDS} s or died"}
+            yield {**_line(seed, at, only), "fault": "killed", "detail": f"the child hung {HUNG_SECONDS} s or died"}
             at += 1
 
 
-def _line(seed: int, index: int) -> dict[str, object]:
+def _line(seed: int, index: int, only: str) -> dict[str, object]:
     from .inputs import numbered
 
-    given = numbered(seed, index)
+    given = numbered(seed, index, only)
     about = {"seed": seed, "index": index, "format": given.sample.format, "sample": given.sample.name}
     outcome = {"outcome": "failed", "seconds": 0.0, "grown_bytes": 0, "codes": ()}
     return {**about, "steps": given.steps, **outcome}
 
 
-def _of_child(seed: int, start: int, stop: int) -> Iterator[dict[str, object]]:
-    code = f"import sys; sys.path[:0] = ['tests']; from fuzz import run; run.child({seed}, {start}, {stop})"
+def _of_child(seed: int, start: int, stop: int, only: str) -> Iterator[dict[str, object]]:
+    code = f"import sys; sys.path[:0] = ['tests']; from fuzz import run; run.child({seed}, {start}, {stop}, {only!r})"
     environment = os.environ | {"POLARS_MAX_THREADS": "1"}
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=ROOT, env=environment) as running:
         assert running.stdout is not None
@@ -82,7 +82,7 @@ def _of_child(seed: int, start: int, stop: int) -> Iterator[dict[str, object]]:
             yield json.loads(line)
 
 
-def child(seed: int, start: int, stop: int) -> None:
+def child(seed: int, start: int, stop: int, only: str) -> None:
     """Judge inputs within limits and write a line about each to stdout."""
     from . import judge
     from .inputs import numbered
@@ -91,7 +91,7 @@ def child(seed: int, start: int, stop: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     out = os.fdopen(os.dup(1), "w", buffering=1)
     for index in range(start, stop):
-        given = numbered(seed, index)
+        given = numbered(seed, index, only)
         verdict = judge.judged(given, ask=index % ASK_EVERY == 0)
         about = {"seed": seed, "index": index, "format": given.sample.format, "sample": given.sample.name}
         # unbuffered line by line: the parent's select sees one line at a time

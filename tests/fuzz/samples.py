@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from random import Random
 
 ROOT = Path(__file__).resolve().parents[2] / "sample_traces"
 JSON, CSV, SQLITE, PROTOBUF, PARQUET = "json", "csv", "sqlite", "protobuf", "parquet"
@@ -42,17 +43,17 @@ SAMPLES = (
     Sample("hipprof_db/two_workers.db", SQLITE, 1),
     Sample("nsys_sqlite/same_run.sqlite", SQLITE, 3),
     Sample("nsys_sqlite/two_processes.sqlite", SQLITE, 1),
-    Sample("rocpd/same_run.db", SQLITE, 2),
-    Sample("rocpd/schema_4.db", SQLITE, 1),
-    Sample("rocpd/two_processes.db", SQLITE, 0.5),
+    Sample("rocpd/same_run.db", SQLITE, 1),
+    Sample("rocpd/schema_4.db", SQLITE, 0.5),
+    Sample("rocpd/two_processes.db", SQLITE, 0.3),
     Sample("rocprof_v1_db/same_run.db", SQLITE, 3),
     Sample("rpd/same_run.rpd", SQLITE, 2),
     Sample("rpd/schema_3.rpd", SQLITE, 2),
     Sample("rpd/odd_rows.rpd", SQLITE, 1),
     Sample("nsys_parquetdir/same_run", PARQUET, 4),
-    Sample("perfetto/same_run.pftrace", PROTOBUF, 0.3),
-    Sample("perfetto/rocprof_sys.proto", PROTOBUF, 0.3),
-    Sample("perfetto/overlaps_cut.pftrace", PROTOBUF, 0.4),
+    Sample("perfetto/same_run.pftrace", PROTOBUF, 0.1),
+    Sample("perfetto/rocprof_sys.proto", PROTOBUF, 0.1),
+    Sample("perfetto/overlaps_cut.pftrace", PROTOBUF, 0.1),
     Sample("nsys_csv/same_run.csv", CSV, 3),
     Sample("nsys_csv/beside_cuda_gpu_trace.csv", CSV, 2, "beside_*"),
     Sample("nsys_csv/cuda_gpu_kern_sum.csv", CSV, 2),
@@ -67,7 +68,12 @@ SAMPLES = (
     Sample("kernel_stats_csv/rocprof_results.stats.csv", CSV, 3),
     Sample("kernel_stats_csv/rocprofv3_kernel_stats.csv", CSV, 3),
 )
-WEIGHTS = tuple(sample.weight for sample in SAMPLES)
+
+
+def drawn(rng: Random, only: str = "") -> Sample:
+    """A sample by its weight; of one format alone when that is named."""
+    among = [sample for sample in SAMPLES if only in ("", sample.format)]
+    return rng.choices(among, [sample.weight for sample in among])[0]
 
 
 @cache
