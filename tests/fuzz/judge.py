@@ -95,8 +95,11 @@ def clean(sample: Sample) -> Clean:
     return Clean(_told(trace), rows_of(trace), count.kernels(sample.format, path), _cpu() - before, size)
 
 
-def judged(given: Input, ask: bool) -> Verdict:
-    """Read an input and judge the answer; with `ask`, put some commands to what was read, as a user does."""
+def judged(given: Input, ask: bool, measured: bool = True) -> Verdict:
+    """Read an input and judge the answer; with `ask`, put some commands to what was read, as a user does.
+
+    Time and memory are limited where they are `measured`: in a process that does nothing else.
+    """
     known = clean(given.sample)
     with TemporaryDirectory(prefix="fuzz-") as folder:
         path = given.write(Path(folder))
@@ -113,22 +116,26 @@ def judged(given: Input, ask: bool) -> Verdict:
         except Exception:  # noqa: BLE001  (any other exception is the fault that is looked for)
             return Verdict("failed", "traceback", traceback.format_exc(limit=-6))
         seconds, grown = _cpu() - start, _memory("VmHWM") - base
-        fault, detail = _fault(given, known, trace, path, seconds, grown)
+        fault, detail = _beyond_limits(given, known, seconds, grown) if measured else ("", "")
+        if trace is not None and not fault:
+            fault, detail = _unsound(given, known, trace, path)
         codes: tuple[int, ...] = ()
         if not fault and ask:
             codes, fault, detail = _asked(path, trace)
         return Verdict(outcome, fault, detail, seconds, grown, codes)
 
 
-def _fault(given: Input, known: Clean, trace: Trace | None, path: Path, seconds: float, grown: int) -> tuple[str, str]:
+def _beyond_limits(given: Input, known: Clean, seconds: float, grown: int) -> tuple[str, str]:
     size = sum(map(len, given.files.values()))
     larger = max(1.0, size / max(known.size_bytes, 1))
     if seconds > SLOWER * known.seconds * larger + FREE_SECONDS:
         return "slow", f"{seconds:.2f} s of CPU, clean {known.seconds:.3f} s"
     if grown > FREE_BYTES + 50 * size:
         return "memory", f"grew by {grown >> 20} MiB"
-    if trace is None:
-        return "", ""
+    return "", ""
+
+
+def _unsound(given: Input, known: Clean, trace: Trace, path: Path) -> tuple[str, str]:
     try:
         checked(trace)
         laws.of_trace(trace)
