@@ -162,3 +162,10 @@ def test_kernels_without_a_name_are_told(tmp_path: Path) -> None:
     told = [caveat for caveat in answer.document["caveats"] if caveat["code"] == "nameless_kernels"]
     assert [(caveat["severity"], caveat["count"]) for caveat in told] == [("warning", 12)]
     assert "<unnamed>" in json.dumps(answer.document["rows"])
+
+
+def test_a_process_that_stands_there_twice_is_told(tmp_path: Path) -> None:
+    trace = api.open_trace(changed_text(tmp_path, "rocprofv3_json/same_run.json", lambda data: data + data))
+    assert kernels(trace) == 2 * KERNELS
+    assert "several_documents" in codes(trace)
+    assert "several_documents" not in codes(api.open_trace(SAMPLES / "rocprofv3_json/two_processes.json"))

@@ -16,7 +16,14 @@ _WHOLE = re.compile(r"[+-]?\d+\Z")
 
 
 class NotStrictError(ValueError):
-    """The text is not what the format promises: whatever is read from it must carry a caveat."""
+    """The text is not what the format promises: other kernels than those of the clean sample need a caveat.
+
+    `by_marks` is what a count of their marks in the text says, where that says anything.
+    """
+
+    def __init__(self, message: str, by_marks: int | None = None) -> None:
+        super().__init__(message)
+        self.by_marks = by_marks
 
 
 def _no_constant(text: str) -> NoReturn:
@@ -125,11 +132,11 @@ def hipprof(data: bytes) -> int:
 
 
 def rocprofv3(data: bytes) -> int:
-    """Records in lists of dispatches, wherever they stand; of a damaged document, by the key that each of them has."""
+    """Records in lists of dispatches, wherever they stand; they are marked by a key that each of them has."""
     try:
         document = loaded(data)
-    except NotStrictError:
-        return data.count(b'"dispatch_info":')
+    except NotStrictError as error:
+        raise NotStrictError(str(error), data.count(b'"dispatch_info":')) from None
     return sum(1 for found in _lists(document) for record in found if isinstance(record, dict))
 
 

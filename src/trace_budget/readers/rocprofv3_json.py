@@ -52,6 +52,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             else:
                 processes[-1].add(part, objects)
         reason = plain.damage or ("" if stream.complete else "the document does not end")
+        twice = _recorded_twice(processes)
         dropped = stream.damage.dropped + sum(decode.dropped for decode in decoders.values())
         damaged = caveats.damaged_lines(dropped, stream.damage.repaired)
     found = [process.read() for process in processes]
@@ -65,7 +66,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             _all(names.calls, [process.calls for process in found]),
             _all(names.markers, [process.markers for process in found]),
             ("pid", "correlation"),
-            caveats=(*damaged, *_nameless(found)),
+            caveats=(*damaged, *twice, *_nameless(found)),
         ),
         device_name=_device_name(found),
         vendor="AMD",
@@ -82,6 +83,14 @@ def _all(names: Dictionary, frames: list[pl.DataFrame]) -> pl.DataFrame:
 def _counter_run(path: Path) -> InputError:
     message = "a performance-counter run: kernels run one by one, their times are no decode step's"
     return InputError(message, where=str(path), found="records in counter_collection", advice=_RECORD)
+
+
+def _recorded_twice(processes: list[records.Process]) -> tuple[Caveat, ...]:
+    """A process that stands there twice: two documents in one file."""
+    pids = [process.pid for process in processes if process.pid is not None]
+    twice = len(pids) - len(set(pids))
+    text = "processes stand in this file more than once: what they ran may be counted twice"
+    return (Caveat("several_documents", text, twice, "warning"),) if twice else ()
 
 
 def _nameless(found: list[records.Found]) -> tuple[Caveat, ...]:

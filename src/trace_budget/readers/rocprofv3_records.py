@@ -193,7 +193,7 @@ class Process:
 
     def __init__(self, names: Names, pid: int | None = None) -> None:
         self._names = names
-        self._pid = pid
+        self.pid = pid
         self._agents: list[_Agent] = []
         self._strings = _Strings()
         self._symbols: dict[int, str] = {}
@@ -229,7 +229,7 @@ class Process:
         table = np.concatenate(blocks) if blocks else np.empty((0, len(_FIELDS[part])), np.int64)
         frame = pl.DataFrame({name: table[:, i] for i, name in enumerate(_FIELDS[part])})
         known = [pl.when(pl.col(name) != -1).then(pl.col(name)).alias(name) for name in frame.columns]
-        pid = pl.lit(self._pid, pl.Int64).alias("pid")
+        pid = pl.lit(self.pid, pl.Int64).alias("pid")
         return frame.with_columns(known).with_columns(positive("correlation"), pid)
 
     def _kernels(self) -> tuple[pl.DataFrame, int]:
