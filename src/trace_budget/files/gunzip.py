@@ -78,7 +78,8 @@ class Gunzip:
         return end
 
     def _member(self, chunk_bytes: int) -> Iterator[bytes]:
-        inflater = _inflater()
+        library = _library()
+        inflater = library.decompressobj(-15)
         checksum = 0
         pending, self._ahead = self._ahead, b""
         while not inflater.eof:
@@ -92,7 +93,7 @@ class Gunzip:
                 self._cut("gzip stream ends early")
                 return
             pending = inflater.unconsumed_tail
-            checksum = zlib.crc32(chunk, checksum)
+            checksum = library.crc32(chunk, checksum)
             yield chunk
         self._ahead = inflater.unused_data
         self._leave_member(checksum)
@@ -111,9 +112,9 @@ class Gunzip:
         return False
 
 
-def _inflater() -> Any:
-    """A raw inflater: of isal when it is installed (faster), else of zlib."""
+def _library() -> Any:
+    """What inflates raw deflate and sums: isal when it is installed (faster), else zlib."""
     try:
-        return import_module("isal.isal_zlib").decompressobj(-15)
+        return import_module("isal.isal_zlib")
     except ImportError:
-        return zlib.decompressobj(-15)
+        return zlib

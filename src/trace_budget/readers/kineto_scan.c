@@ -275,7 +275,8 @@ static size_t past_array(const Scan *s, size_t at, int depth) {
 
 static void note_member(const Scan *s, Span key, Span value, const Word *keys, int key_count, Span *found, int *odd) {
   for (int i = 0; i < key_count; i++) {
-    if (!is(s, key, keys[i])) continue;
+    if (key.stop - key.start != keys[i].size || s->text[key.start] != (uint8_t)*keys[i].text) continue;
+    if (!is(s, key, keys[i])) continue; /* called last: most keys are told apart by size and first letter */
     if (found[i].stop) *odd = 1; /* the same key twice: the last one counts, but every one must be valid */
     found[i] = value;
     return;
