@@ -169,3 +169,43 @@ def test_a_process_that_stands_there_twice_is_told(tmp_path: Path) -> None:
     assert kernels(trace) == 2 * KERNELS
     assert "several_documents" in codes(trace)
     assert "several_documents" not in codes(api.open_trace(SAMPLES / "rocprofv3_json/two_processes.json"))
+
+
+def test_dispatches_outside_every_list_are_told(tmp_path: Path) -> None:
+    def into_another_list(data: bytes) -> bytes:
+        return data.replace(b'},{"size":184,"kind":4', b'}],"lost":[{"size":184,"kind":4', 1)
+
+    trace = api.open_trace(changed_text(tmp_path, "rocprofv3_json/same_run.json", into_another_list))
+    told = {caveat.code: caveat.count for caveat in trace.caveats}
+    assert kernels(trace) < KERNELS
+    assert kernels(trace) + told["damaged_lines_dropped"] == KERNELS
+
+
+def test_a_schema_of_several_lines_is_refused_in_one(tmp_path: Path) -> None:
+    odd = (
+        "UPDATE sqlite_master SET sql = 'CREATE TABLE \"a' || char(10) || char(27) || '[2J' WHERE name LIKE '%metadata'"
+    )
+    path = changed_database(tmp_path, "rpd/same_run.rpd", "PRAGMA writable_schema=ON", odd)
+    answer = said("kernels", str(path))
+    assert answer.code == 3
+    assert "malformed database schema (rocpd_metadata)" in answer.line
+    assert "\x1b" not in answer.line
+
+
+def test_a_parquet_column_of_another_type_is_refused_by_its_table(tmp_path: Path) -> None:
+    folder = tmp_path / "same_run"
+    shutil.copytree(SAMPLES / "nsys_parquetdir/same_run", folder)
+    file = folder / "CUPTI_ACTIVITY_KIND_KERNEL.parquet"
+    other = pl.lit(b"ab").alias("correlationId")
+    pl.read_parquet(file).with_columns(other).write_parquet(file)
+    answer = said("kernels", str(folder))
+    assert answer.code == 3
+    assert "CUPTI_ACTIVITY_KIND_KERNEL.parquet: cannot be read" in answer.line
+
+
+def test_copies_without_a_target_are_no_table(tmp_path: Path) -> None:
+    for path in (SAMPLES / "rocprofv3_csv").glob("same_run_*"):
+        shutil.copyfile(path, tmp_path / path.name)
+    sample = "rocprofv3_csv/same_run_memory_copy_trace.csv"
+    changed_text(tmp_path, sample, lambda data: data.replace(b'"Destination_Agent_Id"', b'"Destination"'))
+    assert kernels(api.open_trace(tmp_path / "same_run_kernel_trace.csv")) == KERNELS

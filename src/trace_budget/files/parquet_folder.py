@@ -70,12 +70,12 @@ class ParquetFolder:
         present = [name for name in columns if name in self._columns(table)]
         try:
             frame = pl.read_parquet(self.file_of(table), columns=present)
+            return frame.select(
+                (pl.col(name) if name in present else pl.lit(None)).cast(dtype, strict=False).alias(name)
+                for name, dtype in columns.items()
+            )
         except (pl.exceptions.PolarsError, OSError) as error:
             raise self._input_error(table, error) from None
-        return frame.select(
-            (pl.col(name) if name in present else pl.lit(None)).cast(dtype, strict=False).alias(name)
-            for name, dtype in columns.items()
-        )
 
     def _columns(self, table: str) -> list[str]:
         import polars as pl

@@ -228,7 +228,8 @@ def _as_text(value: Any) -> str:
 
 
 def _input_error(path: Path, table: str, error: sqlite3.Error | UnicodeDecodeError) -> InputError:
-    text = str(error)
+    # a damaged schema is quoted in the message, line breaks and all
+    text = ascii(" ".join(str(error).split()))[1:-1]
     damaged = "malformed" in text or "not a database" in text or isinstance(error, UnicodeDecodeError)
     advice = _RECOVER if damaged else "Is the profiler still writing it?" if "locked" in text else ""
     where = f"{path}, table {table}"

@@ -25,6 +25,7 @@ from trace_budget.schema import caveats
 from trace_budget.schema.trace import Caveat, Trace
 
 _START = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*\{\s*"rocprofiler-sdk-tool"\s*:')
+_DISPATCH = b'"dispatch_info":'
 _RECORD = "Record with: rocprofv3 --kernel-trace --hip-runtime-trace --marker-trace --output-format json -- COMMAND"
 
 
@@ -34,6 +35,23 @@ class _Source:
     damage: str
 
 
+class _Counted(PlainStream):
+    """Counts dispatches by the key that each of them has: damage can leave some outside every list."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.dispatches = 0
+        self._last = b""
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, counted as they pass."""
+        data = super().read(size)
+        seen = self._last + data
+        self.dispatches += seen.count(_DISPATCH)
+        self._last = seen[1 - len(_DISPATCH) :]
+        return data
+
+
 def _recognises(head: Head) -> bool:
     return _START.match(head.data) is not None
 
@@ -41,7 +59,7 @@ def _recognises(head: Head) -> bool:
 def _read(path: Path, options: ReadOptions) -> Trace:
     names = records.Names()
     processes = [records.Process(names)]
-    with PlainStream(path) as plain:
+    with _Counted(path) as plain:
         decoders = records.decoders()
         stream = PartStream(plain, decoders)
         for part, objects in stream:
@@ -54,9 +72,10 @@ def _read(path: Path, options: ReadOptions) -> Trace:
         reason = plain.damage or ("" if stream.complete else "the document does not end")
         twice = _recorded_twice(processes)
         dropped = stream.damage.dropped + sum(decode.dropped for decode in decoders.values())
-        damaged = caveats.damaged_lines(dropped, stream.damage.repaired)
+        repaired = stream.damage.repaired
     found = [process.read() for process in processes]
-    if not sum(process.dispatches for process in found):
+    dispatches = sum(process.dispatches for process in found)
+    if not dispatches:
         raise InputError("no kernel dispatches", where=str(path), found=reason or "an empty list", advice=_RECORD)
     return trace_of(
         _Source(path, reason),
@@ -66,7 +85,11 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             _all(names.calls, [process.calls for process in found]),
             _all(names.markers, [process.markers for process in found]),
             ("pid", "correlation"),
-            caveats=(*damaged, *twice, *_nameless(found)),
+            caveats=(
+                *caveats.damaged_lines(max(dropped, plain.dispatches - dispatches), repaired),
+                *twice,
+                *_nameless(found),
+            ),
         ),
         device_name=_device_name(found),
         vendor="AMD",

@@ -51,7 +51,7 @@ SHAPES = (
     ),
     Shape(
         "copies",
-        _with("Direction", "Source_Agent_Id", *_TIMES.values()),
+        _with("Direction", "Source_Agent_Id", "Destination_Agent_Id", *_TIMES.values()),
         "Direction",
         texts=("Direction", "Source_Agent_Id", "Destination_Agent_Id"),
         integers=_recorded(_PLACE),
