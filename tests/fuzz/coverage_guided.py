@@ -1,0 +1,81 @@
+"""Coverage-guided runs with atheris over the parsers: `python -m tests.fuzz.coverage_guided json -max_total_time=150`.
+
+Atheris is no dependency of the tests: install it (`pip install atheris`) where this is run. Words after the parser's
+name go to libFuzzer; the inputs it starts from are the samples. Every exception but the one-line refusals is a fault.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import atheris
+
+from .samples import CSV, JSON, PROTOBUF, SAMPLES, SQLITE, files_of
+
+if TYPE_CHECKING:
+    from trace_budget.errors import TraceBudgetError
+
+_SUFFIX = {JSON: ".json", CSV: ".csv", SQLITE: ".db"}
+_FAMILIES = (JSON, CSV, SQLITE, PROTOBUF)
+_LONGEST_BYTES = 1 << 17
+
+
+def main() -> None:
+    """Fuzz one family until libFuzzer stops."""
+    family = sys.argv[1] if len(sys.argv) > 1 else ""
+    if family not in _FAMILIES:
+        sys.exit(f"name one of {', '.join(_FAMILIES)} first")
+    with atheris.instrument_imports(include=["trace_budget"]):
+        from trace_budget.errors import TraceBudgetError
+
+        for name in {sample.format for sample in SAMPLES}:
+            __import__(f"trace_budget.readers.{name}")
+    with tempfile.TemporaryDirectory(prefix="atheris-") as folder:
+        seeds = Path(folder, "seeds")
+        seeds.mkdir()
+        for sample in (sample for sample in SAMPLES if sample.family == family):
+            own = Path(sample.name).name
+            (seeds / sample.name.replace("/", "_")).write_bytes(files_of(sample)[own])
+        once = _packets if family == PROTOBUF else _reading(Path(folder, f"input{_SUFFIX[family]}"), TraceBudgetError)
+        atheris.Setup([sys.argv[0], f"-max_len={_LONGEST_BYTES}", "-timeout=30", *sys.argv[2:], str(seeds)], once)
+        atheris.Fuzz()
+
+
+def _reading(path: Path, refusal: type[TraceBudgetError]) -> Callable[[bytes], None]:
+    """Reads the bytes as a file, as `open_trace` does."""
+    from trace_budget import api
+    from trace_budget.schema.check import checked
+
+    from . import laws
+
+    def once(data: bytes) -> None:
+        path.write_bytes(data)
+        try:
+            trace = api.open_trace(path)
+        except refusal as error:
+            if "\n" in error.line():
+                raise AssertionError(error.line()) from None
+            return
+        laws.of_trace(checked(trace))
+
+    return once
+
+
+def _packets(data: bytes) -> None:
+    """Follows the packets as a whole and piece by piece: the answer must be the same."""
+    from trace_budget.files.perfetto_packets import PacketScan, starts_with_packets
+
+    whole, pieces = PacketScan(), PacketScan()
+    whole.feed(data)
+    for at in range(0, len(data), 7):
+        pieces.feed(data[at : at + 7])
+    assert (whole.packets, whole.damage) == (pieces.packets, pieces.damage)
+    starts_with_packets(data)
+
+
+if __name__ == "__main__":
+    main()
