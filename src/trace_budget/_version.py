@@ -1,3 +1,3 @@
 """The version, alone in a module without imports so that building needs nothing else."""
 
-VERSION = "0.1.0.dev0"
+VERSION = "0.1.0"
