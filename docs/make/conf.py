@@ -14,6 +14,7 @@ extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["make/**"]
 myst_heading_anchors = 3
+smartquotes = False
 
 html_theme = "furo"
 html_title = f"trace-budget {VERSION}"
@@ -21,14 +22,15 @@ html_copy_source = False
 html_show_sphinx = False
 html_permalinks_icon = "#"
 
-PAGE = re.compile(r"\]\(([\w/.-]+)\.md\)")
+LINK = re.compile(r"\[([^\]]+)\]\(([\w/.-]+)\.md\)")
 
 
 def navigation(text: str) -> str:
     """One table of contents per section of index.md, of the pages that the section links to."""
     parts = []
     for section in text.split("\n## ")[1:]:
-        caption, pages = section.splitlines()[0], dict.fromkeys(PAGE.findall(section))
+        caption = section.splitlines()[0]
+        pages = [f"{title[0].upper()}{title[1:]} <{page}>" for title, page in LINK.findall(section)]
         parts.append("\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```"]))
     return text + "\n" + "\n\n".join(parts) + "\n"
 
