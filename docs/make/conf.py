@@ -30,7 +30,7 @@ def navigation(text: str) -> str:
     parts = []
     for section in text.split("\n## ")[1:]:
         caption = section.splitlines()[0]
-        pages = [f"{title[0].upper()}{title[1:]} <{page}>" for title, page in LINK.findall(section)]
+        pages = [f"{title} <{page}>" for title, page in LINK.findall(section)]
         parts.append("\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```"]))
     return text + "\n" + "\n\n".join(parts) + "\n"
 
