@@ -200,7 +200,7 @@ def test_a_parquet_column_of_another_type_is_refused_by_its_table(tmp_path: Path
     pl.read_parquet(file).with_columns(other).write_parquet(file)
     answer = said("kernels", str(folder))
     assert answer.code == 3
-    assert "CUPTI_ACTIVITY_KIND_KERNEL.parquet: cannot be read" in answer.line
+    assert "CUPTI_ACTIVITY_KIND_KERNEL.parquet: holds columns of another type" in answer.line
 
 
 def test_copies_without_a_target_are_no_table(tmp_path: Path) -> None:

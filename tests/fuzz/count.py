@@ -8,6 +8,7 @@ import sqlite3
 import zlib
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from . import count_csv, count_json
 from .count_json import NotStrictError
@@ -18,7 +19,9 @@ _NO_WORK = "('Barrier', 'Marker', 'InternalMarker')"
 def kernels(format_name: str, path: Path) -> int:
     """Kernels of a file or folder of tables; NotStrictError where the content is not what its format promises."""
     if format_name == "nsys_parquetdir":
-        return _in_parquet(path / "CUPTI_ACTIVITY_KIND_KERNEL.parquet")
+        return int(_parquet(path / "CUPTI_ACTIVITY_KIND_KERNEL.parquet").num_rows)
+    if format_name == "ingested":
+        return int(_parquet(path / "gpu_ops.parquet").column("kind").to_pylist().count("kernel"))
     data = _plain(path.read_bytes())
     if data.startswith(b"SQLite format 3\0"):
         return _in_database(format_name, data)
@@ -72,12 +75,12 @@ def _of_rocprof_v1(names: list[str]) -> str:
     return only if "OPS" in names else kern
 
 
-def _in_parquet(path: Path) -> int:
+def _parquet(path: Path) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        return int(pq.read_table(io.BytesIO(path.read_bytes())).num_rows)
+        return pq.read_table(io.BytesIO(path.read_bytes()))
     except (pa.ArrowException, OSError) as error:
         raise NotStrictError(str(error)) from None
 

@@ -37,7 +37,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="atheris-") as folder:
         seeds = Path(folder, "seeds")
         seeds.mkdir()
-        for sample in (sample for sample in SAMPLES if sample.family == family):
+        for sample in (sample for sample in SAMPLES if sample.family == family and sample.weight >= 1):
             own = Path(sample.name).name
             (seeds / sample.name.replace("/", "_")).write_bytes(files_of(sample)[own])
         once = _packets if family == PROTOBUF else _reading(Path(folder, f"input{_SUFFIX[family]}"), TraceBudgetError)

@@ -57,5 +57,6 @@ def mutated(rng: Random, data: bytes) -> tuple[bytes, list[str]]:
         except pl.exceptions.PolarsError:
             continue
     buffer = io.BytesIO()
-    frame.write_parquet(buffer)
+    noted = pl.read_parquet_metadata(io.BytesIO(data))
+    frame.write_parquet(buffer, metadata={key: text for key, text in noted.items() if key.startswith("trace_budget.")})
     return buffer.getvalue(), done

@@ -6,9 +6,15 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
+
+from trace_budget import api
+from trace_budget.files.new_folder import write_folder
+from trace_budget.schema.ingested import to_files
 
 ROOT = Path(__file__).resolve().parents[2] / "sample_traces"
 JSON, CSV, SQLITE, PROTOBUF, PARQUET = "json", "csv", "sqlite", "protobuf", "parquet"
+INGESTED = "ingested"
 FAMILIES = (JSON, CSV, SQLITE, PROTOBUF, PARQUET)
 
 
@@ -51,6 +57,7 @@ SAMPLES = (
     Sample("rpd/schema_3.rpd", SQLITE, 2),
     Sample("rpd/odd_rows.rpd", SQLITE, 1),
     Sample("nsys_parquetdir/same_run", PARQUET, 4),
+    Sample("ingested/same_run", PARQUET, 3),
     Sample("perfetto/same_run.pftrace", PROTOBUF, 0.1),
     Sample("perfetto/rocprof_sys.proto", PROTOBUF, 0.1),
     Sample("perfetto/overlaps_cut.pftrace", PROTOBUF, 0.1),
@@ -69,6 +76,8 @@ SAMPLES = (
     Sample("kernel_stats_csv/rocprofv3_kernel_stats.csv", CSV, 3),
 )
 
+_MADE: list[TemporaryDirectory[str]] = []
+
 
 def drawn(rng: Random, only: str = "") -> Sample:
     """A sample by its weight; of one format alone when that is named."""
@@ -77,9 +86,20 @@ def drawn(rng: Random, only: str = "") -> Sample:
 
 
 @cache
+def place_of(sample: Sample) -> Path:
+    """Where the sample lies; an ingested one is made in a folder that goes with the process."""
+    if sample.format != INGESTED:
+        return ROOT / sample.name
+    folder = TemporaryDirectory(prefix="fuzz-ingested-")
+    _MADE.append(folder)
+    write_folder(Path(folder.name, "same_run"), to_files(api.open_trace(ROOT / "kineto/same_run.json")))
+    return Path(folder.name, "same_run")
+
+
+@cache
 def files_of(sample: Sample) -> dict[str, bytes]:
     """The sample's own file or folder of files first, then what lies beside it; names relative to its folder."""
-    path = ROOT / sample.name
+    path = place_of(sample)
     own = sorted(path.iterdir()) if path.is_dir() else [path]
     beside = sorted(path.parent.glob(sample.beside)) if sample.beside else []
     found = {file.relative_to(path.parent).as_posix(): file.read_bytes() for file in own}

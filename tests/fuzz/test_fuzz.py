@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fuzz import count, inputs, judge, laws, run
-from fuzz.samples import FAMILIES, PROTOBUF, ROOT, SAMPLES, Sample, drawn, files_of
-from trace_budget import api
+from fuzz.samples import FAMILIES, INGESTED, PROTOBUF, ROOT, SAMPLES, Sample, drawn, files_of, place_of
+from trace_budget import api, readers
 from trace_budget.errors import InputError
 from trace_budget.schema.trace import Trace
 
@@ -42,13 +42,13 @@ def expected(sample: Sample) -> int:
     "sample", [sample for sample in SAMPLES if sample.family != PROTOBUF], ids=lambda one: one.name
 )
 def test_the_count_of_a_clean_sample_is_the_described_one(sample: Sample) -> None:
-    assert count.kernels(sample.format, ROOT / sample.name) == expected(sample)
-    assert judge.rows_of(api.open_trace(ROOT / sample.name)) == expected(sample)
+    assert count.kernels(sample.format, place_of(sample)) == expected(sample)
+    assert judge.rows_of(api.open_trace(place_of(sample))) == expected(sample)
 
 
 def test_the_samples_are_of_every_format_and_family() -> None:
     formats = {path.name for path in ROOT.iterdir() if path.is_dir()} - {"broken", "make", "__pycache__", "many"}
-    assert {sample.format for sample in SAMPLES} == formats
+    assert {sample.format for sample in SAMPLES} == formats | {INGESTED} == set(readers.NAMES)
     assert {sample.family for sample in SAMPLES} == set(FAMILIES)
     assert drawn(Random(1), "rpd").format == "rpd"
 

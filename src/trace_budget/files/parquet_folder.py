@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trace_budget.errors import InputError
+from trace_budget.files import parquet_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,34 +60,25 @@ class ParquetFolder:
 
     def has(self, table: str, *columns: str) -> bool:
         """Whether the table exists and has all these columns."""
-        return self.file_of(table).is_file() and set(columns) <= set(self._columns(table))
+        return self.file_of(table).is_file() and set(columns) <= set(parquet_file.column_names(self.file_of(table)))
 
     def read(self, table: str, columns: Mapping[str, pl.DataType]) -> pl.DataFrame:
         """Columns of one table; what it lacks is null. Raises InputError naming the table when it is damaged."""
         import polars as pl
 
-        if not self.file_of(table).is_file():
+        file = self.file_of(table)
+        if not file.is_file():
             return pl.DataFrame(schema=dict(columns))
-        present = [name for name in columns if name in self._columns(table)]
+        stored = set(parquet_file.column_names(file))
+        present = [name for name in columns if name in stored]
+        if not present:
+            return pl.DataFrame(schema=dict(columns))
+        frame = parquet_file.read(file, present)
         try:
-            frame = pl.read_parquet(self.file_of(table), columns=present)
             return frame.select(
-                (pl.col(name) if name in present else pl.lit(None)).cast(dtype, strict=False).alias(name)
+                (pl.col(name) if name in stored else pl.lit(None)).cast(dtype, strict=False).alias(name)
                 for name, dtype in columns.items()
             )
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise self._input_error(table, error) from None
-
-    def _columns(self, table: str) -> list[str]:
-        import polars as pl
-
-        try:
-            return list(pl.read_parquet_schema(self.file_of(table)))
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise self._input_error(table, error) from None
-
-    def _input_error(self, table: str, error: Exception) -> InputError:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        return InputError(
-            "cannot be read", where=str(self.file_of(table)), found=reason, advice="Export it again, or copy it again."
-        )
+        except pl.exceptions.PolarsError as error:
+            found, advice = str(error).splitlines()[0], "Export it again."
+            raise InputError("holds columns of another type", where=str(file), found=found, advice=advice) from None

@@ -11,6 +11,7 @@ import polars as pl
 
 from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
+from trace_budget.files import parquet_file
 from trace_budget.files.parquet_folder import MAGIC, only_trace, table_names
 from trace_budget.schema.check import SchemaViolationError, checked
 from trace_budget.schema.ingested import INGESTED_VERSION, NEEDED, SUMS, from_frames
@@ -39,14 +40,10 @@ def _read(path: Path, options: ReadOptions) -> Trace:
 
 
 def _frame(file: Path) -> pl.DataFrame:
-    try:
-        version = pl.read_parquet_metadata(file).get("trace_budget.ingested")
-        if version == str(INGESTED_VERSION):
-            return pl.read_parquet(file, hive_partitioning=False)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        found = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError("cannot be read", where=str(file), found=found, advice=_AGAIN) from None
-    expected, found = f"version {INGESTED_VERSION}", f"version {version}" if version else "no version"
+    version = parquet_file.facts(file).get("trace_budget.ingested")
+    if version == str(INGESTED_VERSION):
+        return parquet_file.read(file)
+    expected, found = f"version {INGESTED_VERSION}", f"version {ascii(version)[1:-1]}" if version else "no version"
     raise InputError("tables of another version", where=str(file), expected=expected, found=found, advice=_AGAIN)
 
 
