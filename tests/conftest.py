@@ -1,9 +1,13 @@
 """Golden files: compared with, and rewritten only by `pytest --update-golden`."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+# No test reads what another left in the user's cache, or leaves anything there.
+os.environ["TRACE_BUDGET_CACHE"] = "off"
 
 GOLDEN = Path(__file__).parent / "golden"
 

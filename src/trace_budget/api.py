@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trace_budget.analysis.layers import find_layers
 from trace_budget.analysis.overlap import find_overlap
 from trace_budget.analysis.steps import find_steps
-from trace_budget.contracts import ReadOptions
+from trace_budget.contracts import Reader, ReadOptions
 from trace_budget.errors import InputError, NotInTraceError
 from trace_budget.projection.project import Ask, Found, Projection
 from trace_budget.projection.project import project as project_candidate
@@ -37,12 +37,15 @@ def open_trace(
     format: str | None = None,  # noqa: A002  (the word users know)
     rank: int | None = None,
     trace_processor: str | None = None,
+    *,
+    cache: bool = False,
 ) -> Trace:
     """Read one trace of any known format, recognised by content; of a folder the rank asked for, else the lowest.
 
-    Raises InputError for what cannot be read, is of no known format or of several, and for folders of unrelated traces.
+    With `cache` a large trace is kept as tables, and taken from there when it is read again. Raises InputError for what
+    cannot be read, is of no known format or of several, and for folders of unrelated traces.
     """
-    return next(_opened(Path(path), format, ReadOptions(rank, trace_processor)))
+    return next(_opened(Path(path), format, ReadOptions(rank, trace_processor, cache)))
 
 
 def open_traces(
@@ -50,23 +53,33 @@ def open_traces(
     format: str | None = None,  # noqa: A002  (the word users know)
     rank: int | None = None,
     trace_processor: str | None = None,
+    *,
+    cache: bool = False,
 ) -> list[Trace]:
     """Read every rank of the job in a folder, the one asked for (else the lowest) first; of a file its one trace."""
-    return list(_opened(Path(path), format, ReadOptions(rank, trace_processor)))
+    return list(_opened(Path(path), format, ReadOptions(rank, trace_processor, cache)))
 
 
 def _opened(place: Path, format: str | None, options: ReadOptions) -> Iterator[Trace]:  # noqa: A002
     from trace_budget.readers.folder import chosen, is_folder
 
     if not is_folder(place):
-        yield detect(place, format).read(place, options)
+        yield _read(detect(place, format), place, options)
         return
     members, caveats = chosen(place, format, options.rank)
     first, *others = members
     rank = first.rank if options.rank is None else options.rank
-    yield first.reader.read(first.path, replace(options, rank=rank)).with_caveats(caveats)
+    yield _read(first.reader, first.path, replace(options, rank=rank)).with_caveats(caveats)
     for other in others:
-        yield other.reader.read(other.path, replace(options, rank=other.rank))
+        yield _read(other.reader, other.path, replace(options, rank=other.rank))
+
+
+def _read(reader: Reader, path: Path, options: ReadOptions) -> Trace:
+    if not options.cache:
+        return reader.read(path, options)
+    from trace_budget.readers.cache import read_cached
+
+    return read_cached(reader, path, options)
 
 
 def analyse(trace: Trace, scope: Scope = EVERYTHING) -> Found:

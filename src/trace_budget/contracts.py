@@ -26,10 +26,14 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What a user may tell a reader: the rank to assume, and the trace_processor binary for Perfetto files."""
+    """What a user may tell a reader: the rank to assume, and the trace_processor binary for Perfetto files.
+
+    `cache` lets large traces be kept as tables in the user's cache folder, and taken from there.
+    """
 
     rank: int | None = None
     trace_processor: str | None = None
+    cache: bool = False
 
 
 @dataclass(frozen=True, slots=True)

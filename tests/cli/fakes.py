@@ -33,14 +33,15 @@ class FakeApi(ModuleType):
         self.asked: dict[str, tuple[Any, ...]] = {}
         self.verdict = "NO-GO"
 
-    def open_trace(self, path: Path, *options: object) -> Trace:
+    def open_trace(self, path: Path, *options: object, cache: bool) -> Trace:
         if path.name.startswith("bad"):
             raise InputError("no GPU kernels", where=str(path), advice="Re-record it.")
         self.asked["open_trace"] = (path, *options)
+        self.asked["cache"] = (cache,)
         return empty_trace(str(path), "kineto")
 
-    def open_traces(self, path: Path, *options: object) -> list[Trace]:
-        return [self.open_trace(path, *options)]
+    def open_traces(self, path: Path, *options: object, cache: bool) -> list[Trace]:
+        return [self.open_trace(path, *options, cache=cache)]
 
     def __getattr__(self, name: str) -> Any:
         if not name.endswith("_report"):

@@ -17,6 +17,7 @@ PROJECT = ("project", "t.json", "--kernel", "gdn_fused")
 def test_project_with_nothing_else_given(run: Run, api: FakeApi) -> None:
     assert run(*PROJECT, "--saving-us", "3.228").code == 0
     assert api.asked["open_trace"] == (Path("t.json"), None, None, None)
+    assert api.asked["cache"] == (True,)
     trace, *options = api.asked["candidate_report"]
     assert trace.path == "t.json"
     wanted = Candidate("", Change(saving_us=3.228), Selection("gdn_fused"))
@@ -27,9 +28,11 @@ def test_every_option_of_project_arrives(run: Run, api: FakeApi) -> None:
     text = """--position 3 --grid 4,1,1 --stream 7 --device 1 --all-matches --new-us 9.5 --baseline-us 12.9
     --overhead-us 0.5 --per-step-us 2 --extra-bytes 2097152 --bandwidth-gbps 1200 --hit-rate 0.6:1 --calls 48 --clip
     --force --steps 3: --phase decode --layers 48 --step-pattern ^iter_ --token-ms 44 --tokens-per-step 2.5 --loop sync
-    --target-pct 2 --noise-pct 0.42 --runs 3 --dilution 0.5 --rank 4 --from kineto --trace-processor /opt/tp"""
+    --target-pct 2 --noise-pct 0.42 --runs 3 --dilution 0.5 --rank 4 --from kineto --trace-processor /opt/tp
+    --no-cache"""
     assert run(*PROJECT, *text.split()).code == 0
     assert api.asked["open_trace"] == (Path("t.json"), "kineto", 4, "/opt/tp")
+    assert api.asked["cache"] == (False,)
     candidate, *rest = api.asked["candidate_report"][1:]
     assert [candidate.selection, candidate.change, *rest] == [
         Selection("gdn_fused", 3, "4,1,1", 7, 1, True),

@@ -15,13 +15,13 @@ from trace_budget.batches.sources import MEMBER, Source
 from trace_budget.contracts import Head
 from trace_budget.errors import InputError
 from trace_budget.files.archive import is_archive, members
-from trace_budget.files.inflate import CHUNK_BYTES
 from trace_budget.files.parquet_folder import table_names
 from trace_budget.files.probe import PROBE_BYTES, probe
 from trace_budget.files.sqlite import MAGIC
 from trace_budget.files.store import file_system, is_url, reading_from
 from trace_budget.readers.detect import description, head_of
-from trace_budget.readers.ranks import COMPANION, MAIN, job_facts, rank_in
+from trace_budget.readers.digest import digest_of
+from trace_budget.readers.ranks import job_facts, rank_in
 from trace_budget.readers.unreadable import refuse_known, refuse_named
 
 _TELLING = re.compile(
@@ -137,33 +137,6 @@ def _judged(source: Source, path: Path) -> Identity | None:
 def _placed(line: str, path: Path, source: Source) -> str:
     """The message with the place people know instead of a temporary path."""
     return line.replace(str(path), source.relative)
-
-
-def digest_of(path: Path) -> str:
-    """32 hexadecimal digits over the content of a file with its pending changes, or of the tables of a folder."""
-    digest = hashlib.blake2b(digest_size=16)
-    if names := table_names(path):
-        parts = [path / f"{name}.parquet" for name in names]
-    else:
-        wal = path.with_name(path.name + "-wal")
-        parts = [path, *([wal] if wal.is_file() else [])]
-        digest.update(_beside(path))
-    for part in parts:
-        digest.update(part.name.encode() if names else b"")
-        with part.open("rb") as file:
-            while chunk := file.read(CHUNK_BYTES):
-                digest.update(chunk)
-    return digest.hexdigest()
-
-
-def _beside(path: Path) -> bytes:
-    """Names and sizes of the files that are read together with a kernel trace in CSV; nothing for other files."""
-    if not MAIN.search(path.name):
-        return b""
-    sizes = [
-        f"{file.name} {file.stat().st_size}" for file in sorted(path.parent.iterdir()) if COMPANION.search(file.name)
-    ]
-    return "; ".join(sizes).encode()
 
 
 def _remote(source: Source) -> Iterator[Identity]:

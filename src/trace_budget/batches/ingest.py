@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from trace_budget.batches.identify import digest_of
 from trace_budget.files.new_folder import write_folder
 from trace_budget.files.parquet_folder import only_trace
+from trace_budget.readers.digest import digest_of
 from trace_budget.schema.ingested import to_files
 from trace_budget.schema.trace import Trace
 

@@ -58,6 +58,9 @@ class Reading:
         str | None,
         option("Input", "--trace-processor", metavar="PATH", text="The trace_processor program for Perfetto files."),
     ] = None
+    cache: Annotated[
+        bool, option("Input", "--cache/--no-cache", text="Keep the tables of large traces for the next command.")
+    ] = True
 
     def open(self, path: Path, output: Output, rank: int | None = None) -> Trace:
         """The trace, read; `rank` is what a file in a folder is known to be of. Raises InputError."""
@@ -66,7 +69,7 @@ class Reading:
         wanted = rank if self.rank is None else self.rank
         begin = time.monotonic()
         with working(f"Reading {path}", output):
-            trace = api.open_trace(path, self.from_format, wanted, self.trace_processor)
+            trace = api.open_trace(path, self.from_format, wanted, self.trace_processor, cache=self.cache)
         _tell(trace, begin, output)
         return trace
 
@@ -76,7 +79,7 @@ class Reading:
 
         begin = time.monotonic()
         with working(f"Reading {path}", output):
-            traces = api.open_traces(path, self.from_format, self.rank, self.trace_processor)
+            traces = api.open_traces(path, self.from_format, self.rank, self.trace_processor, cache=self.cache)
         for trace in traces:
             _tell(trace, begin, output)
         return traces

@@ -74,8 +74,20 @@ def _installed(name: str) -> str | None:
         return None
 
 
+def _cache() -> dict[str, str | None]:
+    from trace_budget.readers.cache import FOLDER_VARIABLE, MOST_BYTES, OFF, cache_folder, held_bytes
+
+    home = cache_folder()
+    if home is None:
+        return _row("cache", None, f"switched off by {FOLDER_VARIABLE}")
+    note = (
+        f"{show_bytes(held_bytes(home))} of at most {show_bytes(MOST_BYTES)}; safe to delete; {FOLDER_VARIABLE}={OFF}"
+    )
+    return _row("cache", str(home), note)
+
+
 def _engines() -> list[dict[str, str | None]]:
-    """What reads Perfetto files, and how far compressed input may grow."""
+    """What reads Perfetto files, how far compressed input may grow, and what is kept of large traces."""
     from trace_budget.errors import TraceBudgetError
     from trace_budget.files.inflate import LIMIT_VARIABLE, limits
     from trace_budget.files.trace_processor_routes import find_route
@@ -90,4 +102,5 @@ def _engines() -> list[dict[str, str | None]]:
     return [
         _row("trace_processor", route, "reads Perfetto files"),
         _row("inflate limit", shown, f"of compressed files; {LIMIT_VARIABLE} sets bytes"),
+        _cache(),
     ]
