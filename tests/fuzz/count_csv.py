@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,7 +22,8 @@ class Table:
 
 def rows_of(data: bytes, table: Table, ends: Callable[[Sequence[str]], bool] = lambda _: False) -> Iterator[Row]:
     """The rows below each header of the table."""
-    text = data.decode("utf-8", "replace").lstrip("\ufeff").replace("\r\n", "\n").rstrip("\r")
+    text = data.decode("utf-8", "replace").lstrip("\ufeff")
+    text = re.sub(r"\r+(\n|\Z)", r"\1", text)
     header: list[str] | None = None
     try:
         for cells in csv.reader(text.replace("\r", "?").split("\n"), strict=True):

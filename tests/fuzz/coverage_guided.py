@@ -37,7 +37,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="atheris-") as folder:
         seeds = Path(folder, "seeds")
         seeds.mkdir()
-        for sample in (sample for sample in SAMPLES if sample.family == family and sample.weight >= 1):
+        small = [sample for sample in SAMPLES if sample.weight >= 1 or sample.family == PROTOBUF]
+        for sample in (sample for sample in small if sample.family == family):
             own = Path(sample.name).name
             (seeds / sample.name.replace("/", "_")).write_bytes(files_of(sample)[own])
         once = _packets if family == PROTOBUF else _reading(Path(folder, f"input{_SUFFIX[family]}"), TraceBudgetError)

@@ -17,6 +17,8 @@ HUNG_SECONDS = 120
 DATA_BYTES = 6 << 30
 PER_CHILD = 4_000
 ASK_EVERY = 25
+# files are made and removed by the ten thousand: in memory, where there is such a place
+_ENVIRONMENT = {"POLARS_MAX_THREADS": "1", "TRACE_BUDGET_CACHE": "off", "TMPDIR": "/dev/shm"}  # noqa: S108
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -70,7 +72,7 @@ def _line(seed: int, index: int, only: str) -> dict[str, object]:
 
 def _of_child(seed: int, start: int, stop: int, only: str) -> Iterator[dict[str, object]]:
     code = f"import sys; sys.path[:0] = ['tests']; from fuzz import run; run.child({seed}, {start}, {stop}, {only!r})"
-    environment = os.environ | {"POLARS_MAX_THREADS": "1"}
+    environment = os.environ | _ENVIRONMENT
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=ROOT, env=environment) as running:
         assert running.stdout is not None
         for _ in range(start, stop):
