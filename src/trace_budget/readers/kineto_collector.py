@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from trace_budget.readers.kineto_events import TABLE_OF, CallArgs, Decoded, OpArgs, SyncArgs, decode, sorted_out
+from trace_budget.readers.kineto_events import TABLE_OF, CallArgs, Decoded, OpArgs, SyncArgs, sorted_out
 from trace_budget.readers.kineto_numbers import Ids
 from trace_budget.readers.kineto_rows import Rows
 from trace_budget.readers.kineto_scan import COLUMNS, KINDS, Scanned
@@ -56,7 +56,7 @@ class Collector:
         """Rows the scanner made, among them those of the events it left; exactly as if all had come as objects."""
         self.events += found.elements
         self.engine = "c"
-        kept = sorted_out(decode(memoryview(b"[" + b",".join(found.odd) + b"]")))
+        kept = sorted_out(found.odd)
         kinds = found.rows[:, _KIND]
         for table, rows in self._tables.items():
             mine = found.rows[np.isin(kinds, _KINDS_OF[table])]

@@ -59,7 +59,8 @@ class Rows:
             self._take_waiting()
             self._frames.append(self._merged(rows, texts, kept, ordinals[kept.places]))
             return
-        self._waiting.append(self._with_codes(rows, texts))
+        if len(rows):
+            self._waiting.append(self._with_codes(rows, texts))
         if sum(map(len, self._waiting)) > _MOST_WAITING:
             self._take_waiting()
 

@@ -10,8 +10,11 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from threading import local
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
+
+from trace_budget.readers.kineto_events import Decoded, decode
 
 SWITCH = "TRACE_BUDGET_NO_ACCELERATOR"
 KINDS = ("kernel", "memcpy", "memset", "call", "annotation", "gpu_annotation", "module", "sync")
@@ -21,7 +24,7 @@ COLUMNS = (
     *("grid", "block"),
 )
 UNKNOWN = np.iinfo(np.int64).min
-_WHOLE, _CLOSED_EARLY, _DECLINED = range(3)
+_WHOLE, _, _DECLINED = range(3)
 _SMALLEST_ROW_BYTES, _SMALLEST_ODD_BYTES = 32, 64  # denser segments are declined
 _SLOTS = range(6, 17)  # powers of two
 _TOLD = 7
@@ -34,14 +37,14 @@ Numbers = NDArray[np.int64]
 class Scanned:
     """One segment: a row of COLUMNS for every plain event that matters, in file order.
 
-    `code`, `grid` and `block` are places in `texts`, the different JSON tokens. `odd` are the events to be read in
-    Python, `odd_ordinals` their places among all `elements`.
+    `code`, `grid` and `block` are places in `texts`, the different JSON tokens. `odd` are the events that were left to
+    Python, `odd_ordinals` their places among all `elements`; `stop` is the index behind the closing bracket.
     """
 
     elements: int
     rows: Numbers
     texts: list[bytes]
-    odd: list[bytes]
+    odd: list[Decoded]
     odd_ordinals: Numbers
     stop: int
     kinds_seen: bool
@@ -84,18 +87,19 @@ class Scanner:
         self._function(text, ctypes.c_size_t(len(segment)), *tables.arguments, told)
         del text  # it forbids to resize the segment
         state, elements, rows, odds, texts, stop, kinds_seen = told
-        if state == _DECLINED:
-            return None
         places, found = tables.odds[:odds], tables.rows[:rows].copy()
+        odd = None if state == _DECLINED else _decoded(segment, places)
+        if odd is None:
+            return None
         shapes = found[:, _SHAPES]
         found[:, _SHAPES] = np.where(shapes == UNKNOWN, texts, shapes)
         return Scanned(
             elements,
             found,
             [*(bytes(segment[start : start + size]) for start, size in tables.texts[:texts].tolist()), b"null"],
-            [bytes(segment[start:end]) for start, end, _ in places.tolist()],
+            odd,
             places[:, 2].copy(),
-            stop,
+            len(segment) if state == _WHOLE else stop,
             bool(kinds_seen),
         )
 
@@ -104,6 +108,15 @@ class Scanner:
         if tables is None or not size <= tables.size <= 64 * size:
             self._own.tables = tables = _Tables(size)
         return tables
+
+
+def _decoded(segment: bytearray, places: Numbers) -> list[Decoded] | None:
+    """The events at these places, decoded as one list, as they decide together how each is read; None: damaged."""
+    texts = (segment[start:end] for start, end, _ in places.tolist())
+    try:
+        return decode(memoryview(b"[" + b",".join(texts) + b"]"))
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 class _Tables:
