@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from trace_budget._version import VERSION
+from trace_budget.readers.kineto_scan import built_library
 
 
 def test_versions_are_the_installed_ones(run: Callable[..., Any]) -> None:
@@ -31,6 +32,16 @@ def test_what_is_optional_says_which_extra_brings_it(run: Callable[..., Any]) ->
     assert notes["polars"] == "needed"
     assert notes["isal"] == "extra: fast"
     assert notes["resvg_py"] == "extra: plot"
+
+
+@pytest.mark.parametrize("off", ["", "1"])
+def test_the_engine_that_reads_kineto_traces(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, off: str
+) -> None:
+    monkeypatch.setenv("TRACE_BUDGET_NO_ACCELERATOR", off)
+    rows = json.loads(run("doctor", "--format", "json").out)["rows"]
+    (found,) = (row["found"] for row in rows if row["item"] == "kineto engine")
+    assert found == ("c" if built_library() and not off else "msgspec")
 
 
 @pytest.mark.parametrize(("set_to", "shown"), [(None, "250 x its size, at most 68.7 GB"), ("1000000", "1.0 MB")])

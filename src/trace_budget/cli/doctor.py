@@ -86,8 +86,16 @@ def _cache() -> dict[str, str | None]:
     return _row("cache", str(home), note)
 
 
+def _accelerator() -> dict[str, str | None]:
+    from trace_budget.readers.kineto_scan import SWITCH, built_library, find_scanner
+
+    found = "c" if find_scanner() else "msgspec"
+    note = "reads Kineto JSON" if built_library() else "no compiler was found at installation: Kineto is read slower"
+    return _row("kineto engine", found, f"{note}; {SWITCH}=1 for msgspec" if built_library() else note)
+
+
 def _engines() -> list[dict[str, str | None]]:
-    """What reads Perfetto files, how far compressed input may grow, and what is kept of large traces."""
+    """What reads Kineto and Perfetto files, how far compressed input may grow, and what is kept of large traces."""
     from trace_budget.errors import TraceBudgetError
     from trace_budget.files.inflate import LIMIT_VARIABLE, limits
     from trace_budget.files.trace_processor_routes import find_route
@@ -100,6 +108,7 @@ def _engines() -> list[dict[str, str | None]]:
     most = show_bytes(allowed.total_bytes)
     shown = most if allowed.ratio is None else f"{allowed.ratio} x its size, at most {most}"
     return [
+        _accelerator(),
         _row("trace_processor", route, "reads Perfetto files"),
         _row("inflate limit", shown, f"of compressed files; {LIMIT_VARIABLE} sets bytes"),
         _cache(),
