@@ -88,7 +88,8 @@ class Reading:
 def _tell(trace: Trace, begin: float, output: Output) -> None:
     if output.verbose:
         seconds = time.monotonic() - begin
-        output.say(f"Read {trace.path}: {trace.format}, {trace.gpu_ops.height:,} GPU ops, {seconds:.2f} s")
+        engine = f", engine {trace.engine}" if trace.engine else ""
+        output.say(f"Read {trace.path}: {trace.format}, {trace.gpu_ops.height:,} GPU ops, {seconds:.2f} s{engine}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from kineto_both import needs_library, reading
 from kineto_texts import call, document, kernel
+from trace_budget.__main__ import main
 from trace_budget.readers.kineto_scan import COLUMNS, KINDS, SWITCH, UNKNOWN, Scanner, built_library, find_scanner
 from trace_budget.schema.trace import Trace
 
@@ -43,6 +45,20 @@ def test_the_trace_says_which_engine_read_it(tmp_path: Path) -> None:
     assert engine_of(tmp_path, data, accelerated=False) == "msgspec"
     damaged = data.replace(b'"k"', b'"a "b""')
     assert engine_of(tmp_path, damaged) == "msgspec"
+
+
+@needs_library
+@pytest.mark.parametrize(("off", "engine"), [("", "c"), ("1", "msgspec")])
+def test_the_engine_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], off: str, engine: str
+) -> None:
+    path = tmp_path / "t.json"
+    path.write_bytes(document([kernel("k", 1, 2), call("cudaLaunchKernel", 0, 1)]))
+    monkeypatch.setenv(SWITCH, off)
+    assert main(["check", str(path), "-v", "--no-cache", "--format", "json"]) == 0
+    told = capfd.readouterr()
+    assert json.loads(told.out)["trace"]["engine"] == engine
+    assert told.err.splitlines()[0].endswith(f", engine {engine}")
 
 
 @pytest.mark.parametrize(("value", "off"), [("1", True), ("yes", True), ("0", False), ("", False)])
