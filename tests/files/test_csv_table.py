@@ -208,3 +208,11 @@ def test_real_files_equal_the_csv_module(name: str) -> None:
             (r["Kernel_Name"], int(r["Start_Timestamp"]), int(r["End_Timestamp"])) for r in csv.DictReader(handle)
         ]
     assert frame.rows() == expected
+
+
+def test_a_header_that_lost_its_end_took_a_row_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('"Name","Start","End\n"a",1,2\n"b",3,4\n')
+    shape = Shape("t", lambda cells: cells[:2] == ("Name", "Start"), "Name", texts=("Name",), integers=("Start",))
+    (table,) = read_csv(path, (shape,), "Name").tables
+    assert (table.frame["Start"].to_list(), table.dropped, table.bad_line) == ([1, 3], 1, 1)

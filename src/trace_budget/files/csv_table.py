@@ -133,16 +133,21 @@ class _Builder:
         begin = 0
         for mark in (*marked, lines.len()):
             self._add(lines.slice(begin, mark - begin), begin)
-            begin = mark + 1 if mark < lines.len() and self._turn(lines[mark]) else mark
+            begin = mark + 1 if mark < lines.len() and self._turn(lines[mark], mark) else mark
         self._line_count += lines.len()
 
-    def _turn(self, line: str) -> bool:
-        """Whether the marked line is no row: a header that opens a table, or a line that ends one."""
+    def _turn(self, line: str, mark: int) -> bool:
+        """Whether the marked line is no row: a header that opens a table, or a line that ends one.
+
+        A header with an open quote has lost its end, and with it the beginning of a row.
+        """
         cells = header_cells(line)
         shape = next((shape for shape in self._shapes if shape.matches(cells)), None)
         if shape is not None:
             self._close()
             self._open = _OpenTable(shape, cells)
+            if line.count('"') % 2:
+                self._open.lose(self._line_count + mark + 1)
         elif self._ends_tables:
             self._close()
         return shape is not None or self._ends_tables
@@ -176,13 +181,17 @@ class _OpenTable:
         self._repaired = self._dropped = 0
         self._bad_line: int | None = None
 
+    def lose(self, *numbers: int) -> None:
+        """Count lines that were given up, by their numbers."""
+        self._dropped += len(numbers)
+        if self._bad_line is None and numbers:
+            self._bad_line = numbers[0]
+
     def add(self, lines: pl.Series, first_number: int) -> bool:
         """Add lines; whether the last of them was dropped."""
         sorted_out = self._lines.sound(lines, first_number)
         self._repaired += sorted_out.repaired
-        self._dropped += len(sorted_out.dropped)
-        if self._bad_line is None and sorted_out.dropped:
-            self._bad_line = sorted_out.dropped[0]
+        self.lose(*sorted_out.dropped)
         if sorted_out.lines.len():
             self._frames.append(self._columns(sorted_out.lines))
         return bool(sorted_out.dropped) and sorted_out.dropped[-1] == first_number + lines.len() - 1
