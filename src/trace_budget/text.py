@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from os.path import commonprefix
 
 # C0, DEL and C1 controls (terminal escapes), zero-width and direction marks (spoofing), line separators, surrogates.
-CONTROL_PATTERN = "[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+CONTROL_PATTERN = (
+    "[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
+)
 _UNSAFE = re.compile(CONTROL_PATTERN[:-1] + "\ud800-\udfff]")
 ELLIPSIS = "…"
 

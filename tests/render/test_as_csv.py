@@ -22,3 +22,9 @@ def test_numbers_unknowns_and_lists() -> None:
     first, second = rows(as_csv.render(kernels_report(["a", "b"])))[1:]
     assert first == ["a", "48.0", "20.27239", "20.1", "973.0747", "2.2115", "3 7"]
     assert second == ["b", "1.5", "1234567.891", "", "", "0.0", "0"]
+
+
+def test_what_a_spreadsheet_would_run_gets_an_apostrophe() -> None:
+    names = ["=cmd|' /C calc'!A0", "+1", "-x", "@SUM(1)", "a=b", "k-1"]
+    got = [row[0] for row in rows(as_csv.render(kernels_report(names)))[1:]]
+    assert got == ["'=cmd|' /C calc'!A0", "'+1", "'-x", "'@SUM(1)", "a=b", "k-1"]

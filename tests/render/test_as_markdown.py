@@ -59,3 +59,10 @@ def test_rows_beyond_the_limit_are_counted_below_the_table(limit: int) -> None:
 def test_caveats_are_one_list_worst_first() -> None:
     tail = as_markdown.render(kernels_report()).decode().split("**Caveats**\n\n")[1]
     assert [line.split("`")[1] for line in tail.splitlines()] == ["lost_kernels", "profiled", "single_step"]
+
+
+@pytest.mark.parametrize("name", ["@somebody", "https://example.org/x", "www.example.org"])
+def test_names_become_no_links_and_call_nobody(name: str) -> None:
+    text = as_markdown.render(kernels_report([name, "short"])).decode()
+    assert f"| `{name}`" in text
+    assert [row[0] for row in cells_of(text)[1:]] == [name, "short"]

@@ -13,6 +13,8 @@ from trace_budget.text import cells, cut_distinct, safe
 
 NAME_WIDTH = 64
 _MARKS = re.compile(r"[\\`*_<>\[\]~#|&]")
+# what becomes a link or calls somebody although it holds no mark
+_LINKS = re.compile(r"@|://|www\.")
 
 
 def render(report: Report) -> bytes:
@@ -76,11 +78,16 @@ def _padded(text: str, width: int, numeric: bool) -> str:
 
 
 def _names(column: ShownColumn) -> list[str]:
-    """Cells that are no prose: as code, all of them, where one of them holds marks."""
+    """Cells that are no prose: as code, all of them, where one of them holds marks or would become a link."""
     if column.numeric:
         return column.cells
     names = cut_distinct(column.cells, NAME_WIDTH)
-    return [_code(name) for name in names] if any(_MARKS.search(name) for name in names) else names
+    return [_code(name) for name in names] if any(_read(name) for name in names) else names
+
+
+def _read(name: str) -> bool:
+    """Whether Markdown would read the text as more than text."""
+    return _MARKS.search(name) is not None or _LINKS.search(name) is not None
 
 
 def _code(text: str) -> str:

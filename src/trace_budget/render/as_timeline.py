@@ -75,7 +75,7 @@ class _Perfetto:
         for index, (process, name) in enumerate(counters):
             track = self._packet().track_descriptor
             track.uuid, track.parent_uuid = _counter_track(index), _process_track(process)
-            track.name, track.sibling_order_rank = name, len(self.drawing.tracks) + index
+            track.name, track.sibling_order_rank = safe(name), len(self.drawing.tracks) + index
             track.counter.unit_name = "us"
 
     def _slice(self, row: dict[str, Any], out: tuple[int, ...], into: tuple[int, ...]) -> None:
