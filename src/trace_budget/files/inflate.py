@@ -103,15 +103,19 @@ class PlainStream:
 
     def read(self, size: int = -1) -> bytes:
         """The next `size` bytes, fewer only at the end; all that is left for a negative size."""
+        return b"".join(self.parts(size))
+
+    def parts(self, size: int = -1) -> list[bytes]:
+        """What `read` gives, in the pieces it comes in: who puts them together anyway saves a copy."""
         parts = [self._rest]
         have = len(self._rest)
         while (size < 0 or have < size) and (chunk := next(self._chunks, b"")):
             parts.append(chunk)
             have += len(chunk)
-        data = b"".join(parts)
-        cut = have if size < 0 else min(size, have)
-        self._rest = data[cut:]
-        return data[:cut]
+        last = parts[-1]
+        end = len(last) - (0 if size < 0 else max(have - size, 0))
+        parts[-1], self._rest = last[:end], last[end:]
+        return parts
 
     def give_back(self, data: bytes) -> None:
         """Have `data`, the last bytes that were read, read again."""

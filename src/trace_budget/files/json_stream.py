@@ -119,14 +119,15 @@ class ObjectStream(Generic[T]):
 
     def _cut(self, rest: bytes) -> Cut:
         """Read on and cut where an object ends."""
-        more = self._plain.read(max(self._segment_bytes, len(rest)))
-        buffer = bytearray().join((b"[", rest, more))
-        comma = boundary(buffer) if more else len(buffer.rstrip(_PADDING))
+        more = self._plain.parts(max(self._segment_bytes, len(rest)))
+        buffer = bytearray().join((b"[", rest, *more))
+        final = not any(more)
+        comma = len(buffer.rstrip(_PADDING)) if final else boundary(buffer)
         if comma < 0:
             return Cut(bytearray(), bytes(buffer), final=False)
         after = bytes(buffer[comma:])
         buffer[comma:] = b"]"
-        return Cut(buffer, after, final=not more)
+        return Cut(buffer, after, final)
 
     def _kept(self, rest: bytes) -> bytes:
         if len(rest) > LONGEST_BYTES:
