@@ -218,8 +218,8 @@ def report_estimate(trace: Trace, kernel: str, saving_us: float, others: tuple[T
     Costs and hit rate are stated, noise is low and nothing is diluted, so that GO is said as soon as the low bound and
     the expected saving allow it.
     """
-    from trace_budget import api  # noqa: PLC0415  (the other estimates must run without it)
-    from trace_budget.projection.candidates import Candidate  # noqa: PLC0415
+    from trace_budget import api
+    from trace_budget.projection.candidates import Candidate
 
     change = Change(saving_us=saving_us, overhead_us=0.0, hit_rate=Range(1.0, 1.0))
     candidate, policy = Candidate("", change, Selection(kernel)), Policy(TARGET_PCT, noise_pct=0.1, dilution=1.0)
@@ -254,7 +254,7 @@ def main() -> None:
     with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200, float_precision=4):
         print(table)
     if given.write:
-        from validation_page import page  # noqa: PLC0415  (only for the page)
+        from validation_page import page
 
         given.write.write_text(page(table, given.n, given.first_seed), encoding="utf-8")
 

@@ -1,0 +1,8 @@
+"""HolisticTraceAnalysis, its parser alone: `python hta_parser.py TRACE.json`."""
+
+import sys
+
+from hta.common.trace_parser import parse_trace_dataframe
+
+_, frame, _ = parse_trace_dataframe(sys.argv[1])
+print(len(frame))
