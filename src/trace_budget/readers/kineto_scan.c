@@ -101,7 +101,7 @@ static const struct {
 static const Word sync_names[] = {WORD("\"Stream Sync\""), WORD("\"Event Sync\""), WORD("\"Context Sync\""),
                                   WORD("\"Stream Wait Event\"")};
 
-static size_t past_blanks(const Scan *s, size_t at) {
+static size_t past_many_blanks(const Scan *s, size_t at) {
   while (at < s->size) {
     uint8_t c = s->text[at];
     if (c > ' ' || (c != ' ' && c != '\n' && c != '\r' && c != '\t')) return at;
@@ -119,6 +119,12 @@ static size_t past_blanks(const Scan *s, size_t at) {
 #endif
   }
   return at;
+}
+
+static inline size_t past_blanks(const Scan *s, size_t at) { /* none and one are what is met most */
+  if (at < s->size && s->text[at] > ' ') return at;
+  if (s->size - at > 1 && s->text[at] == ' ' && s->text[at + 1] > ' ') return at + 1;
+  return past_many_blanks(s, at);
 }
 
 static int hex_digits(const Scan *s, size_t at) { /* the value of four of them, or -1 */
@@ -232,7 +238,6 @@ static size_t past_word(const Scan *s, size_t at, const char *text, size_t size)
 }
 
 static size_t past_object(const Scan *s, size_t at, int depth, const Word *keys, int key_count, Span *found, int *odd);
-
 static size_t past_array(const Scan *s, size_t at, int depth);
 
 static size_t past_value(const Scan *s, size_t at, int depth) {
@@ -273,7 +278,7 @@ static size_t past_array(const Scan *s, size_t at, int depth) {
   }
 }
 
-static void note_member(const Scan *s, Span key, Span value, const Word *keys, int key_count, Span *found, int *odd) {
+static inline void note_member(const Scan *s, Span key, Span value, const Word *keys, int key_count, Span *found, int *odd) {
   for (int i = 0; i < key_count; i++) {
     if (key.stop - key.start != keys[i].size || s->text[key.start] != (uint8_t)*keys[i].text) continue;
     if (!is(s, key, keys[i])) continue; /* called last: most keys are told apart by size and first letter */
