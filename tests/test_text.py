@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from trace_budget.text import cells, cut_distinct, cut_middle, safe, safe_lines
+from trace_budget.text import cells, cut_distinct, cut_middle, safe
 
 ANY = st.text(st.characters(), max_size=80)
 
@@ -23,7 +23,6 @@ def test_safe_text_is_one_line_that_can_be_encoded(text: str) -> None:
 def test_ordinary_names_stay_as_they_are() -> None:
     name = "void 融合<float, 128>::Kernel(Params const&) [clone .kd] é"
     assert safe(name) == name
-    assert safe_lines("one\ntwo\x1b[2J") == "one\ntwo?[2J"
 
 
 @given(ANY, st.integers(0, 60))

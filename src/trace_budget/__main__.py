@@ -67,9 +67,9 @@ def _run(arguments: list[str]) -> int:
 
 
 def _fail(text: str, code: int) -> int:
-    from trace_budget.text import safe_lines
+    from trace_budget.text import safe
 
-    sys.stderr.write(f"trace-budget: {safe_lines(text)}\n")
+    sys.stderr.write(f"trace-budget: {safe(' '.join(text.splitlines()))}\n")
     return code
 
 

@@ -20,11 +20,6 @@ def safe(text: str) -> str:
     return _UNSAFE.sub("?", text)
 
 
-def safe_lines(text: str) -> str:
-    """As `safe`, but line breaks stay: for messages that are lines on purpose."""
-    return "\n".join(safe(line) for line in text.splitlines())
-
-
 def cells(text: str) -> int:
     """Columns the text takes in a terminal: wide East Asian characters take two, combining marks none."""
     if text.isascii():

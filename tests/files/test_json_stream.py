@@ -140,7 +140,7 @@ def test_lists_of_objects_inside_events_are_no_boundaries(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("between", "repaired"), [(" ", 1), (",,", 1), (", ,\n,", 1), (", null, ", 0), (", 5, ", 0), ("], ", 0)]
+    ("between", "repaired"), [(" ", 1), (",,", 1), (", ,\n,", 1), (", null, ", 0), (", 5, ", 0), ("], ", 1)]
 )
 def test_what_stands_between_two_events(tmp_path: Path, between: str, repaired: int) -> None:
     left, right = event_text(GOOD[0]), event_text(GOOD[1])

@@ -107,7 +107,7 @@ class SegmentReader(Generic[T]):
         piece.stop, piece.ended = end + 1, not more
         if not more:
             return -1
-        self.damage.note(offset + end)
+        self.damage.note(offset + end, repaired=1)
         return _next_object(buffer, end, end + 1)
 
     def _more_objects(self, buffer: bytearray, end: int) -> bool:
