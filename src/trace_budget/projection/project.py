@@ -98,16 +98,32 @@ class Ask:
     policy: Policy
 
 
-def conclude(ask: Ask, base: Ground, target: Target, moved: tuple[float, float, float]) -> Projection:
+@dataclass(frozen=True, slots=True)
+class CommonFacts:
+    """What is the same for all candidates of a trace: the token, and what was lost in recording."""
+
+    token: Token
+    lost: tuple[Caveat, ...]
+
+
+def common_facts(found: Found, asked: TokenInput) -> CommonFacts:
+    """Work these out once for any number of candidates."""
+    return CommonFacts(token_of(found.steps, asked), lost_kernels(found.trace, found.steps))
+
+
+def conclude(
+    ask: Ask, base: Ground, target: Target, moved: tuple[float, float, float], common: CommonFacts | None = None
+) -> Projection:
     """From a propagated interval (ns per step) to the whole answer: percent, evidence, verdict, what is required."""
+    facts = common or common_facts(ask.found, ask.token)
+    token = facts.token
     trace, steps, layers, change = ask.found.trace, ask.found.steps, ask.found.layers, ask.candidate.change
     calls, saving, durations = target.calls, target.saving, target.durations_ns
     _asserted(change, calls, trace)
-    _complete_replays(change, ask.found)
+    _complete_replays(change, trace, facts.lost)
     hit = _hit_rate(change, calls)
     raw = settle(base, target.timed, saving, target.claim, moved, ask.token.loop)
     limits = _per_step(raw, hit, ns_from_us(change.per_step_us or 0.0))
-    token = token_of(steps, ask.token)
     answers = evidence(change, saving, calls, steps, layers, raw)
     pct = _percent(limits, float(durations.sum()) / calls.steps * hit.high, token)
     invalid = saving.invalid or _unknown_steps(steps)
@@ -142,13 +158,12 @@ def _asserted(change: Change, calls: Match, trace: Trace) -> None:
         )  # fmt: skip
 
 
-def _complete_replays(change: Change, found: Found) -> None:
+def _complete_replays(change: Change, trace: Trace, lost: tuple[Caveat, ...]) -> None:
     """A trace that lost kernels shows too few calls: project only when the user knows how many there are."""
-    lost = lost_kernels(found.trace, found.steps) if change.calls is None and not change.force else ()
-    for caveat in lost:
+    for caveat in lost if change.calls is None and not change.force else ():
         if caveat.code == "lost_kernels":
             raise NotInTraceError(
-                "the trace has lost kernels", where=found.trace.path, expected="equal replays of a graph",
+                "the trace has lost kernels", where=trace.path, expected="equal replays of a graph",
                 found=caveat.text, advice="State the calls per step (--calls), or record again.",
             )  # fmt: skip
 

@@ -12,7 +12,7 @@ from trace_budget.errors import UsageError
 from trace_budget.projection.bounds import beyond_budget
 from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.ground import Claim, Interval, interval
-from trace_budget.projection.project import Ask, Projection, conclude, workload
+from trace_budget.projection.project import Ask, Projection, common_facts, conclude, workload
 from trace_budget.projection.target import Found, Target, common_ground, site_of, target_of
 from trace_budget.schema.findings import Int64Array
 
@@ -60,21 +60,21 @@ def rank(found: Found, asked: CandidateSet, others: Sequence[Found] = ()) -> Ran
     workload(found.trace)
     sites = [site_of(one) for one in (found, *others)]
     targets = [[target_of(site, candidate) for site in sites] for candidate in asked.candidates]
-    _no_double_claims(asked.candidates, [target[0] for target in targets])
+    _no_double_claims(asked.candidates, [target[0] for target in targets], found.trace.gpu_ops.height)
     base = common_ground(sites, asked.token.loop)
     claims = [tuple(part.claim for part in target) for target in targets]
     alone = interval(base, claims)
     chosen = _chosen(asked.candidates, alone)
     sets = [chosen, *([other for other in chosen if other != index] for index in chosen)]
     together = interval(base, [_merged([claims[index] for index in members]) for members in sets])
+    common = common_facts(found, asked.token)
     rows = []
     for index, candidate in enumerate(asked.candidates):
         target = targets[index][0]
         scale = beyond_budget(base, target.timed, target.saving)
         moved = tuple(float(values[index]) * scale for values in (alone.low, alone.expected, alone.high))
-        projection = conclude(
-            Ask(found, candidate, asked.token, asked.policy), base, target, (moved[0], moved[1], moved[2])
-        )
+        ask = Ask(found, candidate, asked.token, asked.policy)
+        projection = conclude(ask, base, target, (moved[0], moved[1], moved[2]), common)
         marginal = None
         if index in chosen:
             marginal = float(together.expected[0] - together.expected[1 + chosen.index(index)])
@@ -101,19 +101,21 @@ def _chosen(candidates: Sequence[Candidate], alone: Interval) -> list[int]:
     return [i for i, candidate in enumerate(candidates) if candidate.group is None or best[candidate.group] == i]
 
 
-def _no_double_claims(candidates: Sequence[Candidate], targets: Sequence[Target]) -> None:
+def _no_double_claims(candidates: Sequence[Candidate], targets: Sequence[Target], ops: int) -> None:
     """Refuse a set in which a call would be saved twice."""
-    for first in range(len(candidates)):
-        for second in range(first + 1, len(candidates)):
-            if candidates[first].group is not None and candidates[first].group == candidates[second].group:
-                continue
-            shared = np.intersect1d(_ops(targets[first].claim), _ops(targets[second].claim)).size
-            if shared:
+    owner = np.full(ops, -1, dtype=np.int64)
+    for index, (candidate, target) in enumerate(zip(candidates, targets, strict=True)):
+        claimed = np.unique(_ops(target.claim))
+        before = owner[claimed]
+        for other in np.unique(before[before >= 0]):
+            rival = candidates[other]
+            if candidate.group is None or candidate.group != rival.group:
                 raise UsageError(
                     "two candidates claim the same calls",
                     expected="disjoint calls, or one `group` for candidates that exclude each other",
-                    found=f"{candidates[first].id} and {candidates[second].id} share {shared} calls",
+                    found=f"{rival.id} and {candidate.id} share {np.count_nonzero(before == other)} calls",
                 )
+        owner[claimed[before < 0]] = index
 
 
 def _ops(claim: Claim) -> Int64Array:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 ALPHA = 0.05
 POWER = 0.80
 RESAMPLES = 2000
+_MOST_PICKED = 1 << 22  # values held at once, whatever the number of steps
 MOST_RUNS = 100_000
 SIGMA_PER_MAD = 1.4826
 FloatArray = npt.NDArray[np.float64]
@@ -52,9 +53,14 @@ def _bootstrap(values: FloatArray, phi: float) -> tuple[float, float]:
     block = min(max(1, math.ceil(2 * (1 + phi) / (1 - phi) / 2)), values.size)
     count = math.ceil(values.size / block)
     random = np.random.default_rng(0)
-    starts = random.integers(0, values.size - block + 1, size=(RESAMPLES, count))
-    picked = values[(starts[:, :, None] + np.arange(block)).reshape(RESAMPLES, -1)[:, : values.size]]
-    low, high = np.quantile(np.median(picked, axis=1), [0.025, 0.975])
+    at_once = max(1, _MOST_PICKED // (count * block))
+    medians: list[FloatArray] = []
+    for done in range(0, RESAMPLES, at_once):
+        rows = min(at_once, RESAMPLES - done)
+        starts = random.integers(0, values.size - block + 1, size=(rows, count))
+        picked = values[(starts[:, :, None] + np.arange(block)).reshape(rows, -1)[:, : values.size]]
+        medians.append(np.median(picked, axis=1, overwrite_input=True))
+    low, high = np.quantile(np.concatenate(medians), [0.025, 0.975])
     return float(low), float(high)
 
 

@@ -11,7 +11,7 @@ from trace_budget.projection.bounds import beyond_budget, effective_of
 from trace_budget.projection.candidate import FloatArray
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.ground import Ground, interval
-from trace_budget.projection.project import Ask, Projection, conclude
+from trace_budget.projection.project import Ask, Projection, common_facts, conclude
 from trace_budget.projection.sweep import knees
 from trace_budget.projection.target import Site, common_ground, site_of, target_of
 from trace_budget.schema.options import Change
@@ -60,11 +60,12 @@ def _swept(ask: Ask, site: Site, base: Ground, savings_ns: FloatArray) -> list[P
     candidates = [_saving(ask.candidate, us_from_ns(float(ns))) for ns in savings_ns]
     targets = [target_of(site, candidate) for candidate in candidates]
     moved = interval(base, [(target.claim,) for target in targets])
+    common = common_facts(ask.found, ask.token)
     out = []
     for place, (candidate, target) in enumerate(zip(candidates, targets, strict=True)):
         scale = beyond_budget(base, target.timed, target.saving)
         low, expected, high = (float(values[place]) * scale for values in (moved.low, moved.expected, moved.high))
-        out.append(conclude(replace(ask, candidate=candidate), base, target, (low, expected, high)))
+        out.append(conclude(replace(ask, candidate=candidate), base, target, (low, expected, high), common))
     return out
 
 
