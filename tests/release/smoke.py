@@ -37,6 +37,10 @@ def base(samples: Path) -> None:
     run("project", seed, *REPLACEMENT, "--fail-unless", "GO", code=10)
     for suffix in ("json", "csv", "md", "parquet"):
         run("kernels", seed, "-o", f"kernels.{suffix}")
+    for trace in sorted(samples.glob("kineto/*.json*")):
+        if not trace.name.endswith(".truth.json"):
+            run("layers", str(trace))
+            run("project", str(trace), "--kernel", "e", "--all-matches", "--free")
     for name in ("rocprofv3_csv/same_run_kernel_trace.csv", "rocpd/same_run.db", "hipprof_json/same_run.json"):
         assert "gemm" in run("kernels", str(samples / name))
     run("threshold", seed)
