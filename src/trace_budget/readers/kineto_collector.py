@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from trace_budget.readers.kineto_events import TABLE_OF, CallArgs, Decoded, OpArgs, SyncArgs, sorted_out
+from trace_budget.readers.kineto_events import TABLE_OF, CallArgs, Decoded, NoArgs, OpArgs, SyncArgs, sorted_out
 from trace_budget.readers.kineto_numbers import Ids
 from trace_budget.readers.kineto_rows import Rows
 from trace_budget.readers.kineto_scan import COLUMNS, KINDS, Scanned
 
 _KIND = COLUMNS.index("kind")
+_TABLES = {"ops": OpArgs, "calls": CallArgs, "markers": NoArgs, "syncs": SyncArgs}
+_TABLE_OF_KIND = np.array([list(_TABLES).index(TABLE_OF[kind]) for kind in KINDS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,7 @@ class Collector:
         self.events = 0
         self.engine = "msgspec"
         self._ids = Ids()
-        self._tables = {
-            "ops": Rows(self._ids, OpArgs),
-            "calls": Rows(self._ids, CallArgs),
-            "markers": Rows(self._ids),
-            "syncs": Rows(self._ids, SyncArgs),
-        }
+        self._tables = {table: Rows(self._ids, args) for table, args in _TABLES.items()}
 
     def add(self, objects: list[Decoded] | Scanned) -> None:
         """Take the events of one segment."""
@@ -57,10 +54,9 @@ class Collector:
         self.events += found.elements
         self.engine = "c"
         kept = sorted_out(found.odd)
-        kinds = found.rows[:, _KIND]
-        for table, rows in self._tables.items():
-            mine = found.rows[np.isin(kinds, _KINDS_OF[table])]
-            rows.add_scanned(mine, found.texts, kept[table], found.odd_ordinals)
+        places = _TABLE_OF_KIND[found.rows[:, _KIND]]
+        for place, (table, rows) in enumerate(self._tables.items()):
+            rows.add_scanned(found.rows[places == place], found.texts, kept[table], found.odd_ordinals)
         self._tables["ops"].kinds_seen |= found.kinds_seen
 
     def frames(self) -> Frames:
@@ -86,8 +82,3 @@ class Collector:
     def pid_texts(self) -> dict[int, str]:
         """What the synthetic process ids stand for."""
         return self._ids.texts
-
-
-_KINDS_OF = {
-    table: [code for code, kind in enumerate(KINDS) if TABLE_OF[kind] == table] for table in set(TABLE_OF.values())
-}

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from trace_budget.readers.kineto_codes import Codes
-from trace_budget.readers.kineto_events import Kept, NoArgs
+from trace_budget.readers.kineto_events import Kept
 from trace_budget.readers.kineto_numbers import Ids, int_column, ns_from_us, whole_number
 from trace_budget.readers.kineto_scan import COLUMNS, KINDS, UNKNOWN, Numbers
 from trace_budget.schema import build
@@ -29,7 +29,7 @@ class Rows:
     fields `grid` and `block` become three columns each, and its field `kind` only sets `kinds_seen`.
     """
 
-    def __init__(self, ids: Ids, args: type[msgspec.Struct] = NoArgs) -> None:
+    def __init__(self, ids: Ids, args: type[msgspec.Struct]) -> None:
         self.kinds_seen = False
         self.lost = 0
         self.unreadable = 0
