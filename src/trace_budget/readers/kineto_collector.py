@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from trace_budget.readers.kineto_events import TABLE_OF, CallArgs, Decoded, NoArgs, OpArgs, SyncArgs, sorted_out
 from trace_budget.readers.kineto_numbers import Ids
@@ -13,7 +14,7 @@ from trace_budget.readers.kineto_rows import Rows
 from trace_budget.readers.kineto_scan import COLUMNS, KINDS, Scanned
 
 _KIND = COLUMNS.index("kind")
-_TABLES = {"ops": OpArgs, "calls": CallArgs, "markers": NoArgs, "syncs": SyncArgs}
+_TABLES: dict[str, type[Struct]] = {"ops": OpArgs, "calls": CallArgs, "markers": NoArgs, "syncs": SyncArgs}
 _TABLE_OF_KIND = np.array([list(_TABLES).index(TABLE_OF[kind]) for kind in KINDS])
 
 
