@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trace_budget.errors import InputError
@@ -38,6 +38,7 @@ def column(path: Path, table: str, name: str, dtype: pl.DataType) -> list[object
         return db.read(table, {name: dtype})[name].to_list()
 
 
+@settings(deadline=None)
 @given(values=st.lists(st.one_of(INT64, st.none()), max_size=60))
 def test_every_integer_comes_back_as_it_is(values: list[int | None], tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("ints") / "a.db"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import stat
@@ -9,10 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from trace_budget.errors import InputError
 from trace_budget.files.gunzip import Gunzip
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 CHUNK_BYTES = 1 << 20
 _LONGEST_MATCH = 1 << 12
@@ -65,12 +69,42 @@ def compression_of(data: bytes) -> str:
     return next((name for magic, name in _MAGIC if data.startswith(magic)), "none")
 
 
+class _AsItWas(io.RawIOBase):
+    """The first bytes of a file, as many as it had when it was opened; InputError for what the system fails to read."""
+
+    def __init__(self, path: Path, size_bytes: int) -> None:
+        self._path, self._left = path, size_bytes
+        try:
+            self._file = path.open("rb", buffering=0)
+        except OSError as error:
+            raise InputError("cannot be opened", where=str(path), found=_reason(error)) from None
+
+    def readable(self) -> bool:
+        """As every raw file says of itself."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Fill the buffer as far as the bytes go."""
+        try:
+            count = self._file.readinto(memoryview(buffer)[: self._left]) or 0
+        except OSError as error:
+            raise InputError("cannot be read", where=str(self._path), found=_reason(error)) from None
+        self._left -= count
+        return count
+
+    def close(self) -> None:
+        """Close the file."""
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
 class PlainStream:
     """Reads the plain bytes of a file once, front to back; a context manager.
 
     `truncated` becomes True when the compressed stream turns out cut or damaged, with the reason in `damage`; all that
-    was readable is delivered first. A zip archive is delivered as it is. A plain file that grows is read up to its size
-    at opening. Raises InputError beyond the limits, and for zstd when no zstd library is installed.
+    was readable is delivered first. A zip archive is delivered as it is. A file that grows is read up to its size at
+    opening. Raises InputError beyond the limits, for what the system cannot read, and for zstd without a zstd library.
     """
 
     def __init__(self, path: Path, allowed: Limits | None = None) -> None:
@@ -78,10 +112,7 @@ class PlainStream:
         self.size_bytes = size_of(path)
         self.damage = ""
         self._bound = (allowed or limits()).bound(self.size_bytes)
-        try:
-            self._file = path.open("rb")
-        except OSError as error:
-            raise InputError("cannot be opened", where=str(path), found=_reason(error)) from None
+        self._file = io.BufferedReader(_AsItWas(path, self.size_bytes))
         self.compression = compression_of(self._file.peek(4)[:4])
         self._chunks = self._plain_chunks()
         self._rest = b""
@@ -140,9 +171,7 @@ class PlainStream:
         return self._uncompressed()
 
     def _uncompressed(self) -> Iterator[bytes]:
-        left = self.size_bytes
-        while left > 0 and (chunk := self._file.read(min(CHUNK_BYTES, left))):
-            left -= len(chunk)
+        while chunk := self._file.read(CHUNK_BYTES):
             yield chunk
 
     def _gzip(self) -> Iterator[bytes]:
