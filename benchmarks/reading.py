@@ -25,7 +25,7 @@ TABLES = """
 import sys
 from trace_budget import open_trace
 trace = open_trace(sys.argv[1])
-print(trace.gpu_ops.height, trace.gpu_ops["dur_ns"].sum())
+print(trace.gpu_ops.height, (trace.gpu_ops["end_ns"] - trace.gpu_ops["start_ns"]).sum())
 """
 PURE = {"TRACE_BUDGET_NO_ACCELERATOR": "1"}
 CACHE = {"TRACE_BUDGET_CACHE": "off"}

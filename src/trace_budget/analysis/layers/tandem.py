@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from trace_budget.schema.findings import Int64Array
 
+Flags = npt.NDArray[np.bool_]
 CANDIDATES = 24  # distances tried as periods
 SHIFTS = 2  # multiples of a distance tried too: a super-period of two layer types is two distances long
 MIN_REPEATS = 3
@@ -115,17 +117,20 @@ def _longest_run(codes: Int64Array, period: int, loop: Int64Array) -> Run | None
 def _bridged(codes: Int64Array, period: int, starts: Int64Array, stops: Int64Array) -> tuple[int, int]:
     """The stretches, first and last, that make one run with the longest: near each other and of the same kernels."""
     low = high = int(np.argmax(stops - starts))
-    names = np.unique(codes[starts[low] : starts[low] + period])
-    while high + 1 < starts.size and _same_run(codes, period, names, int(stops[high]), int(starts[high + 1])):
+    if starts.size == 1:
+        return low, high
+    repeated = np.zeros(int(codes.max()) + 1, dtype=np.bool_)
+    repeated[codes[starts[low] : starts[low] + period]] = True
+    while high + 1 < starts.size and _same_run(codes, period, repeated, int(stops[high]), int(starts[high + 1])):
         high += 1
-    while low > 0 and _same_run(codes, period, names, int(stops[low - 1]), int(starts[low])):
+    while low > 0 and _same_run(codes, period, repeated, int(stops[low - 1]), int(starts[low])):
         low -= 1
     return low, high
 
 
-def _same_run(codes: Int64Array, period: int, names: Int64Array, stop: int, start: int) -> bool:
+def _same_run(codes: Int64Array, period: int, repeated: Flags, stop: int, start: int) -> bool:
     """Whether the kernels on both sides of a break are mostly those of the repetition, and the break is short."""
     if start - stop > SLACK * period:
         return False
     sides = (codes[max(stop - 1, 0) : stop + period - 1], codes[start : start + period])
-    return all(np.isin(np.unique(side), names).mean() >= ALIKE for side in sides)
+    return all(repeated[np.unique(side)].mean() >= ALIKE for side in sides)
