@@ -209,3 +209,16 @@ def test_copies_without_a_target_are_no_table(tmp_path: Path) -> None:
     sample = "rocprofv3_csv/same_run_memory_copy_trace.csv"
     changed_text(tmp_path, sample, lambda data: data.replace(b'"Destination_Agent_Id"', b'"Destination"'))
     assert kernels(api.open_trace(tmp_path / "same_run_kernel_trace.csv")) == KERNELS
+
+
+def test_executions_without_a_name_are_not_lost(tmp_path: Path) -> None:
+    path = changed_database(tmp_path, "rocprof_v1_db/same_run.db", "DROP TABLE KERN", "UPDATE OPS SET Name = NULL")
+    with_barrier = KERNELS + 1
+    assert kernels(api.open_trace(path)) == with_barrier
+
+    def without_names(data: bytes) -> bytes:
+        return data.replace(b'"name":"lm_head_gemm_kernel [clone .kd]",', b"")
+
+    clean = SAMPLES / "rocprof_v1_json/same_run.json"
+    trace = api.open_trace(changed_text(tmp_path, "rocprof_v1_json/same_run.json", without_names))
+    assert kernels(trace) == kernels(api.open_trace(clean)) == KERNELS

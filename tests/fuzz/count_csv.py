@@ -44,7 +44,8 @@ def _has(*names: str) -> Callable[[Sequence[str]], bool]:
     return lambda cells: set(names) <= set(cells)
 
 
-_NSYS = Table(_has("Start", "Duration", "CorrId", "GrdX", "Name"), lambda row: not row["Name"].startswith("[CUDA mem"))
+_COPIES = ("[CUDA memcpy", "[CUDA memset")
+_NSYS = Table(_has("Start", "Duration", "CorrId", "GrdX", "Name"), lambda row: not row["Name"].startswith(_COPIES))
 _TABLES = {
     "rocprof_v1_csv": Table(lambda cells: cells[:1] == ["Index"] and "KernelName" in cells),
     "rocprofv3_csv": Table(_has("Agent_Id", "Kernel_Name", "Start_Timestamp", "End_Timestamp")),

@@ -90,7 +90,7 @@ def _on_device(event: Event) -> bool:
     section = whole(event.get("pid"))
     name = event.get("name")
     listed = section is not None and (section in (1, 5) or 6 <= section < 512)
-    return listed and name is not None and name not in ("<barrier packet>", "Marker")
+    return listed and name not in ("<barrier packet>", "Marker")
 
 
 def rpd(data: bytes) -> int:

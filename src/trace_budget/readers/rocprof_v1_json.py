@@ -128,7 +128,7 @@ def _device_work(spans: pl.DataFrame) -> pl.DataFrame:
     copies = (section == _COPIES) | name.str.contains("^(?:Copy|hcMemcpy|Memcpy)")
     kind = pl.when(copies).then(pl.lit("memcpy")).otherwise(pl.lit("kernel")).alias("kind")
     number = pl.when(section >= _FIRST_GPU).then(section - _FIRST_GPU)
-    work = spans.filter(on_device & ~name.is_in(_NO_WORK))
+    work = spans.filter(on_device & ~name.is_in(_NO_WORK).fill_null(value=False))
     return work.with_columns(kind, pl.coalesce("device", number).alias("device"))
 
 
