@@ -222,3 +222,13 @@ def test_executions_without_a_name_are_not_lost(tmp_path: Path) -> None:
     clean = SAMPLES / "rocprof_v1_json/same_run.json"
     trace = api.open_trace(changed_text(tmp_path, "rocprof_v1_json/same_run.json", without_names))
     assert kernels(trace) == kernels(api.open_trace(clean)) == KERNELS
+
+
+def test_a_row_that_begins_like_another_report_is_a_row(tmp_path: Path) -> None:
+    for start in (b"Total", b"Time", b"Timestamp"):
+        change = (b"\n137002,21013,", b"\n" + start + b",21013,")
+        trace = api.open_trace(
+            changed_text(tmp_path, "nsys_csv/beside_cuda_gpu_trace.csv", lambda data, new=change: data.replace(*new))
+        )
+        assert kernels(trace) == KERNELS
+        assert "bad_start" in codes(trace)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ LINE_BYTES = 64 << 20
 _BOM = b"\xef\xbb\xbf"
 # lines are split by Polars as a table of one column: a separator that no name holds
 _NO_SEPARATOR = "\x01"
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 Cells = tuple[str, ...]
 
@@ -148,9 +150,12 @@ class _Builder:
             self._open = _OpenTable(shape, cells)
             if line.count('"') % 2:
                 self._open.lose(self._line_count + mark + 1)
-        elif self._ends_tables:
+            return True
+        # a header names columns: what holds numbers is a row whose first cell is odd
+        ends = self._ends_tables and not any(_NUMBER.fullmatch(cell) for cell in cells)
+        if ends:
             self._close()
-        return shape is not None or self._ends_tables
+        return ends
 
     def _add(self, lines: pl.Series, begin: int) -> None:
         if self._open is not None and lines.len():

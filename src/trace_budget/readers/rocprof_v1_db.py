@@ -85,7 +85,8 @@ def _kernels(db: Database) -> pl.DataFrame:
         pl.col("BeginNs").alias("start_ns"),
         pl.col("EndNs").alias("end_ns"),
     )
-    ops = _device_rows(db, "OPS").filter(pl.col("name").ne_missing(_BARRIER)).with_columns(pl.lit("kernel").alias("kind"))
+    work = _device_rows(db, "OPS").filter(pl.col("name").ne_missing(_BARRIER))
+    ops = work.with_columns(pl.lit("kernel").alias("kind"))
     if kern.height and not all(db.has(table, *columns) for table, columns in _COMPARABLE.items()):
         ops = ops.clear()
     facts = ops.select(*_IDENTITY, "stream", "correlation").unique(_IDENTITY, keep="first", maintain_order=True)
