@@ -115,6 +115,8 @@ def test_nothing_can_be_written_or_attached(tmp_path: Path) -> None:
             db.connection.execute("INSERT INTO t VALUES (1)")
         with pytest.raises(sqlite3.Error):
             db.connection.execute("ATTACH ? AS other", (str(other),))
+        with pytest.raises(sqlite3.Error, match="not authorized|no such function"):
+            db.connection.execute("SELECT load_extension('x')")
 
 
 @contextmanager

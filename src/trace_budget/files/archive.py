@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tarfile
 import tempfile
 import zipfile
@@ -16,6 +17,7 @@ from trace_budget.errors import InputError
 from trace_budget.files.inflate import CHUNK_BYTES, PlainStream, compression_of, limits
 
 _TAR_MAGIC = slice(257, 262)
+_LONGEST_NAME_BYTES = 255
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError)
 
 
@@ -40,11 +42,18 @@ def members(path: Path) -> Iterator[Member]:
     with tempfile.TemporaryDirectory(prefix="trace-budget-") as folder, _named(path):
         budget = _Budget(path)
         for name, file in _zip_files(path) if _is_zip(path) else _tar_files(path):
-            target = Path(folder) / (Path(name).name or "member")
+            target = Path(folder) / _plain_name(name)
             with file:
                 budget.copy(file, target)
             yield Member(name, target)
             target.unlink(missing_ok=True)
+
+
+def _plain_name(name: str) -> str:
+    """The last part of a member's name, which may tell its rank; `member` where that is no name of a file."""
+    last = Path(name).name
+    fits = last not in ("", "..") and "\0" not in last and len(os.fsencode(last)) <= _LONGEST_NAME_BYTES
+    return last if fits else "member"
 
 
 @contextmanager
@@ -56,7 +65,7 @@ def member(path: Path, name: str) -> Iterator[Path]:
 
 def _zip_member(path: Path, name: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="trace-budget-") as folder, _named(path):
-        target = Path(folder) / Path(name).name
+        target = Path(folder) / _plain_name(name)
         with zipfile.ZipFile(path) as archive, archive.open(name) as file:
             _Budget(path).copy(file, target)
         yield target
