@@ -30,51 +30,46 @@ def made(kernels: int):
     from trace_budget.schema.trace import Trace
 
     steps = kernels // PER_STEP
-    rng = np.random.default_rng(0)
-    durations = rng.integers(4_000, 40_000, size=(steps, PER_STEP))
+    lengths = np.random.default_rng(0).integers(4_000, 40_000, size=steps * PER_STEP)
     codes = np.concatenate([[100, 101], np.tile(np.arange(PER_LAYER), LAYERS), np.arange(200, 214)])
-    lengths = durations.ravel()
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]) + np.repeat(np.arange(steps) * 50_000, PER_STEP) + EPOCH_NS
     ends = starts + lengths
-    launches, lasts = starts[::PER_STEP] - 100_000, ends[PER_STEP - 1 :: PER_STEP]
-    calls = build.calls(
-        pl.DataFrame(
-            {
-                "name": pl.Series(["hipGraphLaunch"] * steps + ["hipStreamSynchronize"] * steps),
-                "pid": 1,
-                "tid": 1,
-                "start_ns": np.concatenate([launches, launches + 60_000]),
-                "end_ns": np.concatenate([launches + 50_000, lasts + 5_000]),
-                "correlation": np.concatenate([np.arange(steps), np.arange(steps) + 10**8]),
-            }
-        )
-    )
-    ops = build.gpu_ops(
-        pl.DataFrame(
-            {
-                "name": pl.Series([f"k{number}" for number in range(214)]).gather(np.tile(codes, steps)),
-                "device": 0,
-                "stream": 0,
-                "start_ns": starts,
-                "end_ns": ends,
-                "correlation": np.repeat(np.arange(steps), PER_STEP),
-            }
-        ).with_columns(kind=pl.lit("kernel")),
-        calls,
-    )
-    annotations = build.markers(
-        pl.DataFrame(
-            {
-                "kind": "annotation",
-                "name": ["execute_context_0(0)_generation_1(1)"] * steps,
-                "pid": 1,
-                "tid": 1,
-                "start_ns": launches - 1_000,
-                "end_ns": launches + 55_000,
-            }
-        )
-    )
+    launches = starts[::PER_STEP] - 100_000
+    calls, annotations = on_host(launches, ends[PER_STEP - 1 :: PER_STEP])
+    columns = {
+        "kind": pl.repeat("kernel", lengths.size, eager=True),
+        "name": pl.Series([f"k{number}" for number in range(214)]).gather(np.tile(codes, steps)),
+        "device": pl.repeat(0, lengths.size, eager=True),
+        "stream": pl.repeat(0, lengths.size, eager=True),
+        "start_ns": starts,
+        "end_ns": ends,
+        "correlation": np.repeat(np.arange(steps), PER_STEP),
+    }
+    ops = build.gpu_ops(pl.DataFrame(columns), calls)
     return checked(Trace("made", "kineto", ops, calls, annotations))
+
+
+def on_host(launches, lasts):
+    """The graph launch of each step, the wait for its last kernel, and the annotation around both."""
+    import numpy as np
+    import polars as pl
+
+    from trace_budget.schema import build
+
+    steps = launches.size
+    calls = {
+        "name": ["hipGraphLaunch"] * steps + ["hipStreamSynchronize"] * steps,
+        "start_ns": np.concatenate([launches, launches + 60_000]),
+        "end_ns": np.concatenate([launches + 50_000, lasts + 5_000]),
+        "correlation": np.concatenate([np.arange(steps), np.arange(steps) + 10**8]),
+    }
+    around = {"start_ns": launches - 1_000, "end_ns": launches + 55_000}
+    thread = [pl.lit(1).alias("pid"), pl.lit(1).alias("tid")]
+    text = [pl.lit("annotation").alias("kind"), pl.lit("execute_context_0(0)_generation_1(1)").alias("name")]
+    return (
+        build.calls(pl.DataFrame(calls).with_columns(thread)),
+        build.markers(pl.DataFrame(around).with_columns(*thread, *text)),
+    )
 
 
 def measure(kernels: int) -> dict[str, float]:
@@ -105,10 +100,11 @@ def measure(kernels: int) -> dict[str, float]:
     if (layers.layers, answer.match.calls_per_step) != (LAYERS, LAYERS):
         raise SystemExit("the layers were not found")
     seconds["total"] = sum(seconds.values())
+    seconds["peak MiB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     names = [f"k{number}" for number in (*range(PER_LAYER), 100, 101, 200, 201)]
     many = tuple(Candidate(name, Change(saving_us=1.0), Selection(name)) for name in names)
     timed("rank of 20", lambda: rank(found, CandidateSet(many, policy, token)))
-    return seconds | {"peak MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    return seconds
 
 
 def main() -> None:

@@ -12,9 +12,11 @@ from trace_budget.projection.candidate import FloatArray
 from trace_budget.projection.edges import Edges, expected_edges
 from trace_budget.projection.ranks import Meetings, meetings, propagate_together
 from trace_budget.projection.shift import POLL_NS, propagate
-from trace_budget.projection.timeline import OP_BUDGET, Timeline, stretch
+from trace_budget.projection.timeline import Timeline, stretch
 from trace_budget.schema.findings import Int64Array, Steps
 from trace_budget.schema.trace import Trace
+
+REPLAYED_OPS = 20_000  # the replay goes op by op; later steps of longer traces repeat earlier ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +108,9 @@ def ground(trace: Trace, steps: Steps, floor: Floor, loop: str = "auto") -> Grou
 
 
 def _within_budget(used: list[int], sizes: Int64Array) -> list[int]:
-    """The first steps that hold at most OP_BUDGET ops together, at least one."""
+    """The first steps that hold at most REPLAYED_OPS ops together, at least one."""
     total = np.cumsum(sizes[used])
-    return used[: max(int(np.searchsorted(total, OP_BUDGET, side="right")), 1)]
+    return used[: max(int(np.searchsorted(total, REPLAYED_OPS, side="right")), 1)]
 
 
 def join_ranks(bases: Sequence[Ground], traces: Sequence[Trace]) -> Ground:
