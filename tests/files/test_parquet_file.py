@@ -64,3 +64,34 @@ def test_a_table_without_any_wanted_column_has_no_rows(tmp_path: Path) -> None:
     shutil.copyfile(COPIES, tmp_path / "t.parquet")
     frame = ParquetFolder(tmp_path).read("t", {"x": pl.Int64(), "y": pl.String()})
     assert frame.shape == (0, 2)
+
+
+ENUM = pl.Enum(["x", "y;z", "é", "", "12;3"])
+
+
+def test_enums_come_back_with_all_their_texts(tmp_path: Path) -> None:
+    path = tmp_path / "e.parquet"
+    frame = pl.DataFrame({"a": pl.Series(["x", "y;z", None, "é", ""], dtype=ENUM), "b": range(5)})
+    frame.write_parquet(path)
+    assert parquet_file.read(path).equals(frame)
+    assert parquet_file.read(path).schema == frame.schema
+
+
+@pytest.mark.parametrize("damage", [b"9;x3;y;z", b"x;x3;y;z", b"1;x1;x;z", b"-;x3;y;z", b"1;q3;y;z", b"1;x3;\xff;z"])
+def test_damaged_texts_of_an_enum_are_refused_without_a_panic(
+    tmp_path: Path, damage: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The note stands base64-coded in the Arrow schema: it is damaged there."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "e.parquet"
+    pl.DataFrame({"a": pl.Series(["x", "y;z"], dtype=ENUM)}).write_parquet(path)
+    table = pq.read_table(path)
+    (key,) = table.schema.field("a").metadata
+    noted = {key: table.schema.field("a").metadata[key].replace(b"1;x3;y;z", damage)}
+    schema = pa.schema([table.schema.field("a").with_metadata(noted)])
+    pq.write_table(pa.table([table.column("a")], schema=schema), path)
+    with pytest.raises(InputError, match="cannot be read"):
+        parquet_file.read(path)
+    assert capfd.readouterr().err == ""

@@ -115,7 +115,7 @@ def test_nothing_can_be_written_or_attached(tmp_path: Path) -> None:
             db.connection.execute("INSERT INTO t VALUES (1)")
         with pytest.raises(sqlite3.Error):
             db.connection.execute("ATTACH ? AS other", (str(other),))
-        with pytest.raises(sqlite3.Error, match="not authorized|no such function"):
+        with pytest.raises(sqlite3.Error, match=r"not authorized|no such function"):
             db.connection.execute("SELECT load_extension('x')")
 
 

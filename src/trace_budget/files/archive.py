@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import tarfile
 import tempfile
@@ -147,6 +148,8 @@ class _Cursor:
 
 
 _CURSORS: dict[Path, _Cursor] = {}
+# while Python still has what the walk needs to remove its folder
+atexit.register(_CURSORS.clear)
 
 
 def _cursor_at(path: Path) -> _Cursor:

@@ -30,14 +30,42 @@ def facts(file: Path) -> dict[str, str]:
 
 
 def read(file: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """The table, or some of its columns. InputError when it is damaged or grows beyond the limits on inflated bytes."""
+    """The table, or some of its columns. InputError when it is damaged or grows beyond the limits on inflated bytes.
+
+    Polars gets nothing to panic over, past every handler: texts are checked, and what it noted itself is read here.
+    """
     import polars as pl
+    import pyarrow as pa
 
     with _opened(file) as parquet:
         _refuse_bomb(file, parquet.metadata)
         table = parquet.read(None if columns is None else list(columns), use_threads=False)
-        _refuse_odd_texts(table)
-        return pl.DataFrame(table.replace_schema_metadata())
+        table.validate(full=True)
+        noted = {field.name: _noted_texts(field) for field in table.schema}
+        enums = {name: pl.Enum(_categories(texts)) for name, texts in noted.items() if texts is not None}
+        plain = [field.remove_metadata().with_name(field.name.encode().decode()) for field in table.schema]
+        return pl.DataFrame(table.cast(pa.schema(plain))).with_columns(
+            pl.col(name).cast(pl.String).cast(enum) for name, enum in enums.items()
+        )
+
+
+def _noted_texts(field: Any) -> bytes | None:
+    """What Polars (its version 1 under the first name) noted of an Enum; None for any other column."""
+    noted = field.metadata or {}
+    return noted.get(b"_PL_ENUM_VALUES", noted.get(b"_PL_ENUM_VALUES2"))
+
+
+def _categories(noted: bytes) -> list[str]:
+    """The texts of an Enum, each behind its length: `3;abc`. ValueError for anything else."""
+    texts, rest = [], noted
+    while rest:
+        length, _, behind = rest.partition(b";")
+        size = int(length)
+        if not 0 <= size <= len(behind):
+            raise ValueError("texts of an Enum are cut")
+        texts.append(behind[:size].decode())
+        rest = behind[size:]
+    return texts
 
 
 @contextmanager
@@ -54,15 +82,6 @@ def _opened(file: Path) -> Iterator[Any]:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         advice = "Export it again, or copy it again."
         raise InputError("cannot be read", where=str(file), found=ascii(reason)[1:-1], advice=advice) from None
-
-
-def _refuse_odd_texts(table: Any) -> None:
-    """Raise what Python or Arrow raises for texts that are no UTF-8: Polars would panic, past every handler."""
-    table.validate(full=True)
-    for field in table.schema:
-        field.name.encode()
-        for noted in (field.metadata or {}).items():
-            b"".join(noted).decode()
 
 
 def _refuse_bomb(file: Path, metadata: Any) -> None:
