@@ -216,3 +216,11 @@ def test_a_header_that_lost_its_end_took_a_row_with_it(tmp_path: Path) -> None:
     shape = Shape("t", lambda cells: cells[:2] == ("Name", "Start"), "Name", texts=("Name",), integers=("Start",))
     (table,) = read_csv(path, (shape,), "Name").tables
     assert (table.frame["Start"].to_list(), table.dropped, table.bad_line) == ([1, 3], 1, 1)
+
+
+def test_rows_above_their_header_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "sorted.csv"
+    path.write_text('a note, with a comma\n"a",1,2\n\n"b",3,4\n"Name","Start","End"\n"x",5,6\n')
+    shape = Shape("t", lambda cells: cells[:2] == ("Name", "Start"), "Name", texts=("Name",), integers=("Start",))
+    (table,) = read_csv(path, (shape,), "Name").tables
+    assert (table.frame["Start"].to_list(), table.dropped, table.bad_line) == ([5], 2, 2)

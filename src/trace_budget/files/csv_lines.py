@@ -35,6 +35,10 @@ class Lines:
         self._parts = rf"(?s)^((?:{_FIELD},){{{left}}})(.*)((?:,{_PLAIN_FIELD}){{{right}}})$"
         self._begins = rf"^(?:{_FIELD},){{{left}}}" if left else '^"'
 
+    def fitting(self, lines: pl.Series, first_number: int) -> list[int]:
+        """The numbers of the lines that are sound as they stand, of lines whose first has the number `first_number`."""
+        return (lines.str.contains(self._sound).fill_null(value=False).arg_true() + first_number).to_list()
+
     def sound(self, lines: pl.Series, first_number: int) -> SortedOut:
         """Sort out lines whose first has the number `first_number`; blank lines (null) count for nothing."""
         frame = pl.DataFrame({"line": lines}).with_row_index("number", first_number).drop_nulls("line")

@@ -127,6 +127,7 @@ class _Builder:
         self._open: _OpenTable | None = None
         self._done: list[_OpenTable] = []
         self._line_count = 0
+        self._before = pl.Series([], dtype=pl.String), 1
         self.last_line_dropped = False
 
     def feed(self, chunk: bytes) -> None:
@@ -141,13 +142,16 @@ class _Builder:
     def _turn(self, line: str, mark: int) -> bool:
         """Whether the marked line is no row: a header that opens a table, or a line that ends one.
 
-        A header with an open quote has lost its end, and with it the beginning of a row.
+        A header with an open quote has lost its end, and with it the beginning of a row. Rows above the first header,
+        as in a file that somebody sorted, are given up and counted.
         """
         cells = header_cells(line)
         shape = next((shape for shape in self._shapes if shape.matches(cells)), None)
         if shape is not None:
             self._close()
             self._open = _OpenTable(shape, cells)
+            if not self._done:
+                self._open.lose(*self._open.rows_among(*self._before))
             if line.count('"') % 2:
                 self._open.lose(self._line_count + mark + 1)
             return True
@@ -158,8 +162,11 @@ class _Builder:
         return ends
 
     def _add(self, lines: pl.Series, begin: int) -> None:
-        if self._open is not None and lines.len():
-            self.last_line_dropped = self._open.add(lines, self._line_count + begin + 1)
+        first_number = self._line_count + begin + 1
+        if self._open is None:
+            self._before = lines, first_number
+        elif lines.len():
+            self.last_line_dropped = self._open.add(lines, first_number)
 
     def _close(self) -> None:
         if self._open is not None:
@@ -185,6 +192,10 @@ class _OpenTable:
         self._frames: list[pl.DataFrame] = []
         self._repaired = self._dropped = 0
         self._bad_line: int | None = None
+
+    def rows_among(self, lines: pl.Series, first_number: int) -> list[int]:
+        """The numbers of the lines that have as many cells as the header."""
+        return self._lines.fitting(lines, first_number)
 
     def lose(self, *numbers: int) -> None:
         """Count lines that were given up, by their numbers."""
