@@ -78,6 +78,9 @@ def timeline(
         data = as_timeline.chrome(drawing) if out.suffix.lower() == ".json" else as_timeline.perfetto(drawing)
     write_bytes(out, data, overwrite=force)
     output.say(f"Wrote {out}: {_summary(drawing)}")
+    for caveat in opened.caveats:
+        if caveat.severity != "note":
+            output.say(f"{caveat.severity}: {caveat.text}")
 
 
 def _wanted(

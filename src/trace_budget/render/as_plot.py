@@ -109,7 +109,7 @@ def _document(curve: Curve, style: str) -> str:
     parts = [
         f'<rect width="{WIDTH}" height="{HEIGHT}" class="paper"/>', *_axes(scale), *_shapes(curve, scale), *_key(curve),
         _text(LEFT, 30, cut_middle(safe(curve.kernel), TITLE_WIDTH), kind="title"),
-        _text(LEFT, 50, f"{_candidate(curve)} of a token of {show_us(curve.token_us)} us"),
+        _text(LEFT, 50, f"{_candidate(curve)} of a token of {show_us(curve.token_us)} us{_partial(curve)}"),
     ]  # fmt: skip
     named = f"<title>{_escaped(curve.kernel)}</title><desc>{_escaped(_told(curve))}</desc>"
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
@@ -117,12 +117,17 @@ def _document(curve: Curve, style: str) -> str:
     return f"{head}\n{named}\n<style>{style}</style>\n" + "\n".join(parts) + "\n</svg>\n"
 
 
+def _partial(curve: Curve) -> str:
+    return "" if curve.complete else " (the file is PARTIAL)"
+
+
 def _told(curve: Curve) -> str:
     ends = curve.points.select("saving_us", "expected_pct").rows()
     line = (
         f"Expected: from {show_pct(ends[0][1])} at 0 us to {show_pct(ends[-1][1])} at {show_us(ends[-1][0])} us a call."
     )
-    return f"{_candidate(curve)}. {line} Target {show_pct(curve.target_pct)}, ceiling {show_pct(curve.ceiling_pct)}."
+    levels = f"Target {show_pct(curve.target_pct)}, ceiling {show_pct(curve.ceiling_pct)}{_partial(curve)}."
+    return f"{_candidate(curve)}. {line} {levels}"
 
 
 def _scale(curve: Curve) -> _Scale:

@@ -40,6 +40,7 @@ def sensitivity(ask: Ask, projection: Projection) -> Curve:
         tuple(Knee(us_from_ns(float(savings[at])), swept[at].pct.expected) for at in places),
         us_from_ns(full_ns), us_from_ns(shortest_ns), us_from_ns(projection.token.token_ns), projection.pct.ceiling,
         ask.policy.target_pct, projection.verdict.mde_pct, ask.policy.noise_pct, ask.policy.runs,
+        ask.found.trace.complete,
     )  # fmt: skip
 
 

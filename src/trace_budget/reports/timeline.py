@@ -217,7 +217,8 @@ def timeline(found: Found, wanted: Candidate | CandidateSet, several: bool) -> D
     first, last = _several(found) if several else (typical_step(found),) * 2
     moved = moved_step(found, claims, first, last)
     steps = f"step {first}" if first == last else f"steps {first} to {last}"
-    return drawing(found, moved, (f"measured, {steps}", f"projected, {steps}: {_told(wanted)}"))
+    partial = "" if found.trace.complete else " of a PARTIAL file"
+    return drawing(found, moved, (f"measured, {steps}{partial}", f"projected, {steps}{partial}: {_told(wanted)}"))
 
 
 def _several(found: Found) -> tuple[int, int]:

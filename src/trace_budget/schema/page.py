@@ -34,7 +34,7 @@ class Curve:
     `points`: saving_us, low_pct, expected_pct, high_pct, naive_pct, expected_us_per_step, sorted by saving_us from 0 to
     `full_us`, the mean duration of a call; beyond `shortest_us` calls have nothing left to save. `mde_pct` is the least
     effect an A/B of `runs` runs an arm with `noise_pct` noise sees; `ceiling_pct` what a free kernel would give by the
-    naive product.
+    naive product. `complete` is False when the trace was cut or damaged.
     """
 
     kernel: str
@@ -49,6 +49,7 @@ class Curve:
     mde_pct: float
     noise_pct: float
     runs: int
+    complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
