@@ -6,7 +6,6 @@ name go to libFuzzer; the inputs it starts from are the samples. Every exception
 
 from __future__ import annotations
 
-import io
 import sys
 import tempfile
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from .samples import CSV, JSON, PROTOBUF, SAMPLES, SQLITE, files_of
 if TYPE_CHECKING:
     from trace_budget.errors import TraceBudgetError
 
-_SUFFIX = {CSV: ".csv", SQLITE: ".db"}
+_SUFFIX = {JSON: ".json", CSV: ".csv", SQLITE: ".db", PROTOBUF: ".pftrace"}
 _FAMILIES = (JSON, CSV, SQLITE, PROTOBUF)
 _LONGEST_BYTES = 1 << 13
 _PIECES = (777, 1 << 22)
@@ -43,8 +42,9 @@ def main() -> None:
         for sample in (sample for sample in small if sample.family == family):
             own = Path(sample.name).name
             (seeds / sample.name.replace("/", "_")).write_bytes(files_of(sample)[own])
-        direct = {PROTOBUF: _packets, JSON: _streams(TraceBudgetError)}
-        once = direct.get(family) or _reading(Path(folder, f"input{_SUFFIX[family]}"), TraceBudgetError)
+        path = Path(folder, f"input{_SUFFIX[family]}")
+        makers = {PROTOBUF: lambda *_: _packets, JSON: _streams}
+        once = makers.get(family, _reading)(path, TraceBudgetError)
         atheris.Setup([sys.argv[0], f"-max_len={_LONGEST_BYTES}", "-timeout=30", *sys.argv[2:], str(seeds)], once)
         atheris.Fuzz()
 
@@ -69,43 +69,34 @@ def _reading(path: Path, refusal: type[TraceBudgetError]) -> Callable[[bytes], N
     return once
 
 
-class _InMemory:
-    """Plain bytes as the streams of JSON take them."""
-
-    path, truncated = Path("in memory"), False
-
-    def __init__(self, data: bytes) -> None:
-        self._file = io.BytesIO(data)
-
-    def read(self, size: int = -1) -> bytes:
-        """The next bytes."""
-        return self._file.read(size)
-
-
-def _streams(refusal: type[TraceBudgetError]) -> Callable[[bytes], None]:
+def _streams(path: Path, refusal: type[TraceBudgetError]) -> Callable[[bytes], None]:
     """Cuts and mends the bytes as every JSON reader does; whole documents give the same at every size of pieces."""
+    from trace_budget.files.inflate import PlainStream
     from trace_budget.files.json_parts import PartStream
     from trace_budget.files.json_stream import ObjectStream
     from trace_budget.readers import kineto_events, rocprofv3_records
 
-    def objects(data: bytes, piece: int) -> tuple[int, bool]:
-        stream: Any = ObjectStream(_InMemory(data), "traceEvents", kineto_events.decode, piece)  # type: ignore[arg-type]
+    def objects(plain: PlainStream, piece: int) -> tuple[int, bool]:
+        stream: Any = ObjectStream(plain, "traceEvents", kineto_events.decode, piece)
         count = sum(map(len, stream))
         return count, stream.ended and stream.damage.first_offset is None
 
-    def parts(data: bytes, piece: int) -> tuple[int, bool]:
-        stream = PartStream(_InMemory(data), rocprofv3_records.decoders(), piece)  # type: ignore[arg-type]
+    def parts(plain: PlainStream, piece: int) -> tuple[int, bool]:
+        stream = PartStream(plain, rocprofv3_records.decoders(), piece)
         count = sum(len(found) for _, found in stream)
         return count, stream.complete and stream.damage.first_offset is None
 
+    def read(how: Callable[[PlainStream, int], tuple[int, bool]], piece: int) -> tuple[int, bool]:
+        try:
+            with PlainStream(path) as plain:
+                return how(plain, piece)
+        except refusal:
+            return -1, False
+
     def once(data: bytes) -> None:
-        for read in (objects, parts):
-            found = []
-            for piece in _PIECES:
-                try:
-                    found.append(read(data, piece))
-                except refusal:
-                    found.append((-1, False))
+        path.write_bytes(data)
+        for how in (objects, parts):
+            found = [read(how, piece) for piece in _PIECES]
             assert len(set(found)) == 1 or not all(sound for _, sound in found), found
 
     return once
