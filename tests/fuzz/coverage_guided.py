@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import atheris
 
+from .packing import plain
 from .samples import CSV, JSON, PROTOBUF, SAMPLES, SQLITE, files_of
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def main() -> None:
         small = [sample for sample in SAMPLES if sample.weight >= 1 or sample.family == PROTOBUF]
         for sample in (sample for sample in small if sample.family == family):
             own = Path(sample.name).name
-            (seeds / sample.name.replace("/", "_")).write_bytes(files_of(sample)[own])
+            (seeds / sample.name.replace("/", "_")).write_bytes(plain(files_of(sample)[own]))
         path = Path(folder, f"input{_SUFFIX[family]}")
         makers = {PROTOBUF: lambda *_: _packets, JSON: _streams}
         once = makers.get(family, _reading)(path, TraceBudgetError)

@@ -8,10 +8,6 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from trace_budget import api
-from trace_budget.files.new_folder import write_folder
-from trace_budget.schema.ingested import to_files
-
 ROOT = Path(__file__).resolve().parents[2] / "sample_traces"
 JSON, CSV, SQLITE, PROTOBUF, PARQUET = "json", "csv", "sqlite", "protobuf", "parquet"
 INGESTED = "ingested"
@@ -90,6 +86,10 @@ def place_of(sample: Sample) -> Path:
     """Where the sample lies; an ingested one is made in a folder that goes with the process."""
     if sample.format != INGESTED:
         return ROOT / sample.name
+    from trace_budget import api
+    from trace_budget.files.new_folder import write_folder
+    from trace_budget.schema.ingested import to_files
+
     folder = TemporaryDirectory(prefix="fuzz-ingested-")
     _MADE.append(folder)
     write_folder(Path(folder.name, "same_run"), to_files(api.open_trace(ROOT / "kineto/same_run.json")))
