@@ -232,3 +232,19 @@ def test_a_row_that_begins_like_another_report_is_a_row(tmp_path: Path) -> None:
         )
         assert kernels(trace) == KERNELS
         assert "bad_start" in codes(trace)
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        "rocprof_v1_csv/same_run.csv",
+        "rocprofv2_csv/results_4242.csv",
+        "rocprofv2_csv/hcc_ops_trace_4242.csv",
+        "nsys_csv/same_run.csv",
+        "nsys_csv/cuda_gpu_kern_sum.csv",
+        "kernel_stats_csv/rocprofv3_kernel_stats.csv",
+    ],
+)
+def test_one_table_behind_another_is_told(tmp_path: Path, sample: str) -> None:
+    assert "several_tables" in codes(api.open_trace(changed_text(tmp_path, sample, lambda data: data + data)))
+    assert "several_tables" not in codes(api.open_trace(SAMPLES / sample))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -52,6 +53,14 @@ def damage_of(*tables: CsvTable) -> tuple[Caveat, ...]:
     """Return the caveats about lines that were mended or dropped."""
     first = next((f"line {table.bad_line}" for table in tables if table.bad_line is not None), "")
     return caveats.damaged_lines(sum(t.dropped for t in tables), sum(t.repaired for t in tables), first)
+
+
+def several_tables(file: CsvFile, *names: str) -> tuple[Caveat, ...]:
+    """Return the caveat about tables of one kind that follow each other: runs or processes put into one file."""
+    filled = Counter(table.shape.name for table in file.tables if table.shape.name in names and table.frame.height)
+    most = max(filled.values(), default=0)
+    text = "tables of one kind follow each other (several runs or processes in one file?): their rows are read together"
+    return (Caveat("several_tables", text, most, "warning"),) if most > 1 else ()
 
 
 def columns(frame: pl.DataFrame, names: Mapping[str, str]) -> list[pl.Expr]:

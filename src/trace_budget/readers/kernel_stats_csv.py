@@ -13,7 +13,7 @@ import polars as pl
 from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.files.csv_table import Cells, CsvFile, Shape, first_lines, header_cells, read_csv
-from trace_budget.readers.csv_trace import damage_of, required, rows_of
+from trace_budget.readers.csv_trace import damage_of, required, rows_of, several_tables
 from trace_budget.schema import build, caveats
 from trace_budget.schema.check import checked
 from trace_budget.schema.tables import GPU_OPS
@@ -51,7 +51,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
     sums = rows.with_columns(pl.coalesce(a, b).alias(c) for a, b, c in zip(exact, ints, _decimals(rows), strict=True))
     names = {"Name": "name", "Calls": "calls", "TotalDurationNs": "total_ns", "MinNs": "min_ns", "MaxNs": "max_ns"}
     known, unusable = caveats.usable_sums(sums.rename(names, strict=False))
-    found = (caveats.aggregates_only(), *damage_of(*file.tables), *unusable)
+    found = (caveats.aggregates_only(), *damage_of(*file.tables), *unusable, *several_tables(file, "sums"))
     if file.damage:
         found = (caveats.partial_file(file.damage), *found)
     return checked(

@@ -16,7 +16,15 @@ from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.files.csv_table import CsvFile, first_lines
 from trace_budget.readers import nsys_reports as reports
-from trace_budget.readers.csv_trace import NO_CALLS, NO_MARKERS, damage_of, required, sibling, stem_of
+from trace_budget.readers.csv_trace import (
+    NO_CALLS,
+    NO_MARKERS,
+    damage_of,
+    required,
+    several_tables,
+    sibling,
+    stem_of,
+)
 from trace_budget.readers.database_trace import Records, trace_of
 from trace_budget.schema import build, caveats
 from trace_budget.schema.check import checked
@@ -48,7 +56,12 @@ def _timeline(file: CsvFile) -> Trace:
         only = f"{ops.height} copies and memsets"
         raise InputError("holds no GPU kernels", where=str(file.path), found=only, advice=f"Record, then: {_RECORD}")
     calls, ranges, foreign = _host_side(file, ops)
-    found = (*damage_of(*file.tables), *reports.rounding(file.of("ops")), *_foreign(foreign))
+    found = (
+        *damage_of(*file.tables),
+        *several_tables(file, "ops"),
+        *reports.rounding(file.of("ops")),
+        *_foreign(foreign),
+    )
     records = Records(ops.drop("device_name"), calls, ranges, ("correlation",), caveats=found, earliest_ns=0)
     return trace_of(
         file,
@@ -105,6 +118,7 @@ def _sums(file: CsvFile) -> Trace:
     sums, unusable = caveats.usable_sums(reports.sums(file.of("sums")))
     if not sums.height:
         raise InputError("no kernel sums", where=str(file.path), found="a header without rows", advice=_RECORD)
+    several = several_tables(file, "sums")
     partial = (caveats.partial_file(file.damage),) if file.damage else ()
     return checked(
         Trace(
@@ -115,7 +129,7 @@ def _sums(file: CsvFile) -> Trace:
             complete=not file.damage,
             events=sums.height,
             source_bytes=file.path.stat().st_size,
-            caveats=(*partial, caveats.aggregates_only(), *unusable, *damage_of(*file.tables)),
+            caveats=(*partial, caveats.aggregates_only(), *unusable, *several, *damage_of(*file.tables)),
             aggregates=build.aggregates(sums),
         )
     )

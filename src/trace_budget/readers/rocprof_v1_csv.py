@@ -14,7 +14,7 @@ import polars as pl
 from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.files.csv_table import Cells, CsvFile, Shape, first_lines, header_cells, read_csv
-from trace_budget.readers.csv_trace import NO_CALLS, NO_MARKERS, columns, damage_of, required, rows_of
+from trace_budget.readers.csv_trace import NO_CALLS, NO_MARKERS, columns, damage_of, required, rows_of, several_tables
 from trace_budget.readers.database_trace import Records, trace_of
 from trace_budget.schema.trace import Trace
 
@@ -63,7 +63,8 @@ def _read(path: Path, options: ReadOptions) -> Trace:
         pl.lit(None, pl.Int64).alias("correlation"),
         *columns(rows, _COLUMNS),
     )
-    records = Records(ops, NO_CALLS, NO_MARKERS, ("correlation",), caveats=damage_of(*file.tables))
+    found = (*damage_of(*file.tables), *several_tables(file, "kernels"))
+    records = Records(ops, NO_CALLS, NO_MARKERS, ("correlation",), caveats=found)
     return trace_of(
         file,
         "rocprof_v1_csv",

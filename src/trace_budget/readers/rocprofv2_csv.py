@@ -14,7 +14,17 @@ import polars as pl
 from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.files.csv_table import Cells, CsvFile, Shape, first_lines, header_cells, read_csv
-from trace_budget.readers.csv_trace import NO_CALLS, NO_MARKERS, columns, damage_of, required, rows_of, sibling, stem_of
+from trace_budget.readers.csv_trace import (
+    NO_CALLS,
+    NO_MARKERS,
+    columns,
+    damage_of,
+    required,
+    rows_of,
+    several_tables,
+    sibling,
+    stem_of,
+)
 from trace_budget.readers.database_trace import Records, trace_of
 from trace_budget.schema.trace import Trace
 
@@ -66,7 +76,8 @@ def _read(path: Path, options: ReadOptions) -> Trace:
         only = "only API calls" if file.of("calls") else "a header without rows"
         raise InputError("no kernel dispatches", where=str(path), found=only, advice=_RECORD)
     calls = _calls(path) if file.of("activity") else NO_CALLS
-    records = Records(ops, calls, NO_MARKERS, ("correlation",), caveats=damage_of(*file.tables))
+    found = (*damage_of(*file.tables), *several_tables(file, "dispatches", "activity"))
+    records = Records(ops, calls, NO_MARKERS, ("correlation",), caveats=found)
     return trace_of(
         file,
         "rocprofv2_csv",
