@@ -79,8 +79,9 @@ def measure(kernels: int) -> dict[str, float]:
     from trace_budget.analysis.overlap import find_overlap
     from trace_budget.analysis.steps import find_steps
     from trace_budget.projection.candidates import Candidate, CandidateSet
-    from trace_budget.projection.project import Found, project
+    from trace_budget.projection.project import project
     from trace_budget.projection.rank import rank
+    from trace_budget.schema.findings import Found
     from trace_budget.schema.options import Change, Policy, Selection, TokenInput
 
     seconds: dict[str, float] = {}

@@ -18,7 +18,7 @@ from trace_budget.analysis.layers import find_layers
 from trace_budget.analysis.steps import find_steps
 from trace_budget.errors import NotInTraceError
 from trace_budget.intervals import union_length
-from trace_budget.projection.project import Found
+from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Scope
 from trace_budget.schema.trace import Trace
 

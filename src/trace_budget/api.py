@@ -12,11 +12,8 @@ from trace_budget.analysis.overlap import find_overlap
 from trace_budget.analysis.steps import find_steps
 from trace_budget.contracts import Reader, ReadOptions
 from trace_budget.errors import InputError, NotInTraceError
-from trace_budget.projection.project import Ask, Found, Projection
-from trace_budget.projection.project import project as project_candidate
-from trace_budget.projection.project import project_candidate as one_candidate
 from trace_budget.readers.detect import detect
-from trace_budget.reports import project as project_room
+from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Change, Policy, Range, Scope, Selection, TokenInput
 from trace_budget.schema.trace import Trace
 
@@ -24,6 +21,7 @@ from trace_budget.schema.trace import Trace
 if TYPE_CHECKING:
     from trace_budget.projection.candidates import Candidate, CandidateSet
     from trace_budget.projection.compare import Asked
+    from trace_budget.projection.project import Projection
     from trace_budget.reports.check import Checked
     from trace_budget.schema.page import Curve, Page
     from trace_budget.schema.report import Report
@@ -120,6 +118,8 @@ def project(
     policy: Policy | None = None,
 ) -> Projection:
     """Project one replacement on a trace."""
+    from trace_budget.projection.project import project as project_candidate
+
     return project_candidate(analyse(trace, scope), selection, change, token or TokenInput(), policy or Policy())
 
 
@@ -197,6 +197,9 @@ def project_report(
     policy: Policy | None = None,
 ) -> Report:
     """What one replacement does end to end."""
+    from trace_budget.projection.project import project as project_candidate
+    from trace_budget.reports import project as project_room
+
     found = analyse(trace, scope)
     return project_room.project_report(
         found, project_candidate(found, selection, change, token or TokenInput(), policy or Policy())
@@ -211,6 +214,8 @@ def sensitivity(
     policy: Policy | None = None,
 ) -> Curve:
     """What every saving per call of the candidate's kernel is worth."""
+    from trace_budget.projection.project import Ask
+    from trace_budget.projection.project import project_candidate as one_candidate
     from trace_budget.reports import curve as curve_room
 
     ask = Ask(analyse(trace, scope), candidate, token or TokenInput(), policy or Policy())
@@ -225,7 +230,10 @@ def candidate_page(
     policy: Policy | None = None,
 ) -> Page:
     """The answer of `project` with its pictures."""
+    from trace_budget.projection.project import Ask
+    from trace_budget.projection.project import project_candidate as one_candidate
     from trace_budget.reports import page as page_room
+    from trace_budget.reports import project as project_room
 
     ask = Ask(analyse(trace, scope), candidate, token or TokenInput(), policy or Policy())
     projection = one_candidate(ask.found, candidate, ask.token, ask.policy)
@@ -265,6 +273,9 @@ def candidate_report(
     others: Sequence[Trace] = (),
 ) -> Report:
     """What one candidate (a kernel or a fused sequence) does end to end; `others` are further ranks of the job."""
+    from trace_budget.projection.project import project_candidate as one_candidate
+    from trace_budget.reports import project as project_room
+
     found, rest = analyse(trace, scope), [analyse(other, scope) for other in others]
     projection = one_candidate(found, candidate, token or TokenInput(), policy or Policy(), rest)
     return project_room.project_report(found, projection)

@@ -15,7 +15,7 @@ from trace_budget.errors import NotInTraceError, UsageError
 from trace_budget.projection.candidates import Candidate, Sequence
 from trace_budget.projection.chosen_claims import chosen_claims
 from trace_budget.projection.moved_step import LAUNCH, MovedStep, moved_step
-from trace_budget.projection.target import Found
+from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Change, Selection
 
 EXACT = ("linear_graph", "hybrid", "eager_1stream")

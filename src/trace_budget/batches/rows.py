@@ -12,10 +12,11 @@ from trace_budget.batches.jobs import Planned
 from trace_budget.batches.names import Told
 from trace_budget.batches.question import Question
 from trace_budget.projection.candidates import Candidate
-from trace_budget.projection.project import Found, Projection
+from trace_budget.projection.project import Projection
 from trace_budget.readers.ranks import rank_in
 from trace_budget.reports.project import document
 from trace_budget.schema.dataset import FAILURES, KERNELS, LAYERS, PROJECTIONS, QUESTIONS, RUNS, STEPS
+from trace_budget.schema.findings import Found
 from trace_budget.schema.tables import TableSpec
 from trace_budget.schema.trace import Trace
 from trace_budget.text import safe

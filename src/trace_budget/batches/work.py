@@ -15,8 +15,9 @@ from trace_budget.batches.question import Question
 from trace_budget.errors import InputError, NotInTraceError, OutputError, TraceBudgetError
 from trace_budget.files.store import store_at
 from trace_budget.projection.candidates import Candidate
-from trace_budget.projection.project import Found, project_candidate
+from trace_budget.projection.project import project_candidate
 from trace_budget.schema.dataset import KERNELS, LAYERS, PROJECTIONS, RUNS, STEPS
+from trace_budget.schema.findings import Found
 from trace_budget.schema.trace import Trace
 
 if TYPE_CHECKING:

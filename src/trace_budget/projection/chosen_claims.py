@@ -7,7 +7,8 @@ from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.ground import Claim
 from trace_budget.projection.project import workload
 from trace_budget.projection.rank import rank
-from trace_budget.projection.target import Found, site_of, target_of
+from trace_budget.projection.target import site_of, target_of
+from trace_budget.schema.findings import Found
 
 
 def chosen_claims(found: Found, wanted: Candidate | CandidateSet) -> tuple[Claim, ...]:

@@ -21,8 +21,8 @@ from trace_budget.projection.outcome import Moved, Outcome, Predicted, outcome
 from trace_budget.projection.pairing import Pair
 from trace_budget.projection.realised import Realised, realised
 from trace_budget.projection.suspects import Sides, Suspect, foretell, saved, suspects, with_mates
-from trace_budget.projection.target import Found
 from trace_budget.projection.timeline import OP_BUDGET
+from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Policy, TokenInput
 from trace_budget.schema.trace import Caveat
 

@@ -9,10 +9,9 @@ from trace_budget.errors import NoSuchKernelError, NotInTraceError, UsageError
 from trace_budget.projection.bounds import Bounds
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.project import Projection, project_candidate
-from trace_budget.projection.target import Found
 from trace_budget.projection.token import token_of
 from trace_budget.projection.verdict import Percent, Verdict, judge
-from trace_budget.schema.findings import PHASES
+from trace_budget.schema.findings import PHASES, Found
 from trace_budget.schema.options import Policy, TokenInput
 
 FIGURES = ("naive", "low", "expected", "high")

@@ -12,9 +12,8 @@ from trace_budget.projection.candidate import FloatArray
 from trace_budget.projection.edges import Edges, expected_edges
 from trace_budget.projection.ground import Claim
 from trace_budget.projection.shift import Shifts, Vanishing, propagate
-from trace_budget.projection.target import Found
 from trace_budget.projection.timeline import Timeline, stretch
-from trace_budget.schema.findings import Int64Array
+from trace_budget.schema.findings import Found, Int64Array
 
 LAUNCH = -1  # held back by its own launch, as far as the trace shows
 NOTHING = -2

@@ -11,8 +11,7 @@ from trace_budget.analysis.overlap import find_overlap
 from trace_budget.analysis.recording import METHOD, no_layers, recording
 from trace_budget.analysis.steps import find_steps
 from trace_budget.errors import NotInTraceError
-from trace_budget.projection.target import Found
-from trace_budget.schema.findings import Overlap, Steps
+from trace_budget.schema.findings import Found, Overlap, Steps
 from trace_budget.schema.options import Scope
 from trace_budget.schema.trace import Caveat, Trace
 from trace_budget.text import cut_middle

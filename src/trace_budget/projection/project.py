@@ -17,10 +17,10 @@ from trace_budget.projection.evidence import Answer, evidence
 from trace_budget.projection.ground import Ground, interval
 from trace_budget.projection.match import Match
 from trace_budget.projection.statistics import pairs_needed, runs_needed
-from trace_budget.projection.target import Found, Target, common_ground, site_of, target_of
+from trace_budget.projection.target import Target, common_ground, site_of, target_of
 from trace_budget.projection.token import Token, token_of
 from trace_budget.projection.verdict import Percent, Verdict, judge
-from trace_budget.schema.findings import Steps
+from trace_budget.schema.findings import Found, Steps
 from trace_budget.schema.options import Change, Policy, Range, Selection, TokenInput
 from trace_budget.schema.trace import Caveat, Trace
 from trace_budget.units import ns_from_us

@@ -13,8 +13,8 @@ from trace_budget.projection.bounds import beyond_budget
 from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.ground import Claim, Interval, interval
 from trace_budget.projection.project import Ask, Projection, common_facts, conclude, workload
-from trace_budget.projection.target import Found, Target, common_ground, site_of, target_of
-from trace_budget.schema.findings import Int64Array
+from trace_budget.projection.target import Target, common_ground, site_of, target_of
+from trace_budget.schema.findings import Found, Int64Array
 
 
 @dataclass(frozen=True, slots=True)

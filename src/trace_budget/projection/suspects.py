@@ -16,7 +16,7 @@ from trace_budget.projection.outcome import Predicted
 from trace_budget.projection.project import project_candidate
 from trace_budget.projection.rank import rank
 from trace_budget.projection.replace import find_sequences
-from trace_budget.projection.target import Found
+from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Policy, TokenInput
 
 

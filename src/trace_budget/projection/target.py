@@ -18,20 +18,10 @@ from trace_budget.projection.ground import Claim, Ground, ground, join_ranks
 from trace_budget.projection.match import Match, match
 from trace_budget.projection.replace import claim_of_fusion, find_sequences
 from trace_budget.projection.timeline import effective_ns
-from trace_budget.schema.findings import Int64Array, Layers, Overlap, Steps
-from trace_budget.schema.trace import Caveat, Trace
+from trace_budget.schema.findings import Found, Int64Array
+from trace_budget.schema.trace import Caveat
 
 WARM_TEXT = "measured in a warm loop: the trace runs it with cold caches, where both kernels take longer"
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What the analyses found out about a trace: the common ground of every projection on it."""
-
-    trace: Trace
-    steps: Steps
-    layers: Layers
-    overlap: Overlap
 
 
 @dataclass(frozen=True, slots=True)

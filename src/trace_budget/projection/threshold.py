@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from trace_budget.analysis.kernels import kernel_table
-from trace_budget.projection.project import Found
 from trace_budget.projection.token import Token, token_of
+from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Policy, TokenInput
 
 

@@ -8,8 +8,8 @@ import polars as pl
 
 from trace_budget.analysis.capture import TEXTS, capture_caveats
 from trace_budget.analysis.kernels import op_table
-from trace_budget.projection.project import Found
 from trace_budget.schema.capture import CapturedNames
+from trace_budget.schema.findings import Found
 from trace_budget.schema.report import Report, Table, TableColumn
 
 _SHOWN = (TableColumn("operator", "operator"), TableColumn("shapes", "shapes"))

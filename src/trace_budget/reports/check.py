@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from trace_budget.projection.project import Found
+from trace_budget.schema.findings import Found
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Caveat, Trace
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from trace_budget.projection.target import Found
 from trace_budget.reports import pictures
 from trace_budget.reports.pictures import Marked
+from trace_budget.schema.findings import Found
 from trace_budget.schema.page import Curve, Figure, Mark, Strip, Waterfall
 from trace_budget.schema.report import Table, TableColumn
 from trace_budget.units import show_count, show_pct, show_us

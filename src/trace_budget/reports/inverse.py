@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from trace_budget.projection.estimate import Estimate
-from trace_budget.projection.project import Found
 from trace_budget.projection.token import Token
 from trace_budget.reports.structure import head, micros, steps_facts
+from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Policy, Range
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.units import show_count, show_number, show_pct, show_us, us_from_ns

@@ -7,8 +7,8 @@ from dataclasses import replace
 import polars as pl
 
 from trace_budget.projection.mixture import Mixture
-from trace_budget.projection.target import Found
 from trace_budget.reports.project import STYLES, project_report
+from trace_budget.schema.findings import Found
 from trace_budget.schema.report import Line, Report, Table, TableColumn
 from trace_budget.units import show_number, show_pct, us_from_ns
 

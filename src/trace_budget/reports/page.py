@@ -10,12 +10,12 @@ from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.ground import Claim
 from trace_budget.projection.project import Ask, Projection
 from trace_budget.projection.rank import Ranking
-from trace_budget.projection.target import Found, site_of, target_of
+from trace_budget.projection.target import site_of, target_of
 from trace_budget.reports import figures, pictures
 from trace_budget.reports.curve import sensitivity
 from trace_budget.reports.pictures import Marked
 from trace_budget.reports.strip import step_strip, typical_step
-from trace_budget.schema.findings import Int64Array
+from trace_budget.schema.findings import Found, Int64Array
 from trace_budget.schema.page import Figure, Mark, Page, Waterfall
 from trace_budget.schema.report import Line, Report
 from trace_budget.units import show_bytes, show_count, show_us, us_from_ns

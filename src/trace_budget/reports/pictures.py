@@ -9,8 +9,7 @@ import polars as pl
 
 from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.analysis.kernels import kernel_table, layer_map, op_table
-from trace_budget.projection.target import Found
-from trace_budget.schema.findings import Int64Array
+from trace_budget.schema.findings import Found, Int64Array
 from trace_budget.schema.page import Histogram, KernelBars, LayerMap, Mark, StepTimes
 from trace_budget.units import us_from_ns
 

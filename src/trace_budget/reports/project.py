@@ -5,8 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from trace_budget.projection.evidence import QUESTIONS
-from trace_budget.projection.project import Found, Projection
+from trace_budget.projection.project import Projection
 from trace_budget.reports.structure import steps_facts
+from trace_budget.schema.findings import Found
 from trace_budget.schema.report import Json, Line, Report, Table, TableColumn, trace_facts
 from trace_budget.units import show_count, show_number, show_pct, show_us, us_from_ns
 

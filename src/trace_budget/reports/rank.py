@@ -6,9 +6,9 @@ import polars as pl
 
 from trace_budget.projection.candidates import CandidateSet
 from trace_budget.projection.rank import Ranked, Ranking, verdicts
-from trace_budget.projection.target import Found
 from trace_budget.reports.project import document
 from trace_budget.reports.structure import steps_facts
+from trace_budget.schema.findings import Found
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.units import show_number, show_pct, show_us, us_from_ns
 

@@ -12,10 +12,9 @@ from trace_budget.projection.candidate import FloatArray
 from trace_budget.projection.edges import expected_edges
 from trace_budget.projection.ground import Claim
 from trace_budget.projection.shift import Vanishing, propagate
-from trace_budget.projection.target import Found
 from trace_budget.projection.timeline import Timeline, stretch
 from trace_budget.reports.pictures import Marked
-from trace_budget.schema.findings import Int64Array
+from trace_budget.schema.findings import Found, Int64Array
 from trace_budget.schema.page import Strip, View
 
 MOST_BARS = 3_000  # per state of the step: more could not be told apart, and make the page slow

@@ -5,8 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from trace_budget.analysis.kernels import kernel_table, layer_map, op_table
-from trace_budget.projection.project import Found
-from trace_budget.schema.findings import Segment
+from trace_budget.schema.findings import Found, Segment
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Trace
 from trace_budget.units import show_count, show_us, us_from_ns

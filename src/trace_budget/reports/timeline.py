@@ -11,10 +11,9 @@ import polars as pl
 from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.chosen_claims import chosen_claims
 from trace_budget.projection.moved_step import LAUNCH, MovedStep, moved_step
-from trace_budget.projection.target import Found
 from trace_budget.projection.timeline import OP_BUDGET
 from trace_budget.reports.strip import typical_step
-from trace_budget.schema.findings import Int64Array
+from trace_budget.schema.findings import Found, Int64Array
 from trace_budget.schema.timeline import NOTES, Drawing
 from trace_budget.text import cut_middle
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from trace_budget.schema.trace import Caveat
+from trace_budget.schema.trace import Caveat, Trace
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
@@ -87,3 +87,13 @@ class Overlap:
     solo_ns: Int64Array
     devices: pl.DataFrame
     streams: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the analyses found out about a trace: the common ground of every projection on it."""
+
+    trace: Trace
+    steps: Steps
+    layers: Layers
+    overlap: Overlap
