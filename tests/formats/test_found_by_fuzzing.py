@@ -248,3 +248,19 @@ def test_a_row_that_begins_like_another_report_is_a_row(tmp_path: Path) -> None:
 def test_one_table_behind_another_is_told(tmp_path: Path, sample: str) -> None:
     assert "several_tables" in codes(api.open_trace(changed_text(tmp_path, sample, lambda data: data + data)))
     assert "several_tables" not in codes(api.open_trace(SAMPLES / sample))
+
+
+@pytest.mark.parametrize("number", [b"-1", b"-7", b"99", b"4294967296"])
+def test_operations_that_no_table_names(tmp_path: Path, number: bytes) -> None:
+    def renumbered(data: bytes) -> bytes:
+        return data.replace(b'"kind":3,"operation":2', b'"kind":3,"operation":' + number, 1).replace(
+            b'"kind":1,"operation":1', b'"kind":' + number + b',"operation":1', 1
+        )
+
+    sample = "rocprofv3_json/same_run.json"
+    assert renumbered((SAMPLES / sample).read_bytes()).count(number) >= 2
+    trace = api.open_trace(changed_text(tmp_path, sample, renumbered))
+    assert kernels(trace) == KERNELS
+    unknown = "^(operation |<unnamed>$)"  # -1 stands for what was not recorded
+    assert trace.gpu_ops["name"].cast(pl.String).str.contains(unknown).sum() == 1
+    assert trace.calls["name"].cast(pl.String).str.contains(unknown).sum() == 1

@@ -270,10 +270,12 @@ class Process:
         )
         return rows.join(named, on=keys, how="left", maintain_order="left").drop(keys)
 
-    def _operation(self, kind: int, number: int) -> str:
+    def _operation(self, kind: int | None, number: int | None) -> str:
         kinds = self._strings.buffer_records
-        operations = kinds[kind].operations if kind < len(kinds) else []
-        return operations[number] if number < len(operations) else f"operation {kind}.{number}"
+        operations = kinds[kind].operations if kind is not None and 0 <= kind < len(kinds) else []
+        if number is not None and 0 <= number < len(operations):
+            return operations[number]
+        return f"operation {kind}.{number}"
 
     def _device(self, handle: str) -> pl.Expr:
         """The number rocprofv3's CSV shows for an agent: its place among the nodes the process sees."""
