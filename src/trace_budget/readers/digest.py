@@ -12,7 +12,7 @@ from trace_budget.readers.ranks import COMPANION, MAIN
 
 def digest_of(path: Path) -> str:
     """32 hexadecimal digits over the content of a file with its pending changes, or of the tables of a folder."""
-    digest = hashlib.blake2b(digest_size=16)
+    digest = hashlib.sha256()  # the one that processors have instructions for: twice as fast as any other here
     if names := table_names(path):
         parts = [path / f"{name}.parquet" for name in names]
     else:
@@ -24,7 +24,7 @@ def digest_of(path: Path) -> str:
         with part.open("rb") as file:
             while chunk := file.read(CHUNK_BYTES):
                 digest.update(chunk)
-    return digest.hexdigest()
+    return digest.hexdigest()[:32]
 
 
 def beside(path: Path) -> bytes:
