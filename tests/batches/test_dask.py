@@ -60,6 +60,20 @@ def test_errors_of_the_dataset_end_the_run_and_lost_work_is_done_again(tmp_path:
     team.close()
 
 
+def test_a_second_batch_on_the_machine_is_no_trouble() -> None:
+    """The port that Dask takes when left alone is taken; with warnings as errors that would end the batch."""
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            taken.bind(("", 8787))
+            taken.listen()
+        except OSError:
+            pass  # another program has it already
+        team = dask.start(1, None)
+        assert {each.value for each in team.run(square, range(3))} == {0, 1, 4}
+        team.close()
+
+
 def test_a_scheduler_and_workers_started_by_hand(few: Path, few_answered: Path, tmp_path: Path) -> None:
     port = free_port()
     address, out = f"tcp://127.0.0.1:{port}", tmp_path / "out"

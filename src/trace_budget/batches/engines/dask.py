@@ -77,8 +77,9 @@ def start(jobs: int, scheduler: str | None) -> Dask:
     """
     distributed = _library()
     if scheduler is None:
+        # Any free port: without an address Dask takes 8787, and warns where another batch has it.
         cluster = distributed.LocalCluster(
-            n_workers=jobs, threads_per_worker=1, dashboard_address=None, silence_logs="ERROR"
+            n_workers=jobs, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs="ERROR"
         )
         return Dask(distributed.Client(cluster), cluster)
     try:
