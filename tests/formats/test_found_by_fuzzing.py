@@ -264,3 +264,39 @@ def test_operations_that_no_table_names(tmp_path: Path, number: bytes) -> None:
     unknown = "^(operation |<unnamed>$)"  # -1 stands for what was not recorded
     assert trace.gpu_ops["name"].cast(pl.String).str.contains(unknown).sum() == 1
     assert trace.calls["name"].cast(pl.String).str.contains(unknown).sum() == 1
+
+
+def test_a_nameless_row_of_sums_hides_no_total(tmp_path: Path) -> None:
+    sample = "kernel_stats_csv/hipprof.hipkernel.csv"
+    trace = api.open_trace(changed_text(tmp_path, sample, lambda data: data.replace(b'"rms_norm_kernel"', b"")))
+    assert trace.aggregates is not None
+    assert trace.aggregates["name"].cast(pl.String).sort().to_list()[0] == "<unnamed>"
+    assert (trace.aggregates.height, trace.aggregates["calls"].sum()) == (6, KERNELS)
+
+
+EXTREMES = (-(2**63), -(2**62), 2**62, 2**63 - 1)
+
+
+@pytest.mark.parametrize("time", EXTREMES)
+@pytest.mark.parametrize("table", ["NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL"])
+def test_times_that_cannot_be_are_unknown(tmp_path: Path, table: str, time: int) -> None:
+    for column in ("start", "end"):
+        change = f"UPDATE {table} SET {column} = {time} WHERE rowid = 2"  # noqa: S608
+        path = changed_database(tmp_path, "nsys_sqlite/same_run.sqlite", change)
+        trace = api.open_trace(path)
+        assert kernels(trace) == KERNELS
+        assert {"bad_start", "bad_duration", "bad_call_times", "open_ranges"} & codes(trace)
+        for command in ("check", "steps", "overlap"):
+            assert said(command, str(path)).code == 0
+
+
+@pytest.mark.parametrize("time", EXTREMES)
+def test_times_that_cannot_be_in_ingested_tables_are_refused(tmp_path: Path, time: int) -> None:
+    assert said("ingest", str(SAMPLES / "kineto/same_run.json"), "-o", str(tmp_path), "-q").code == 0
+    (folder,) = tmp_path.iterdir()
+    version = pl.read_parquet_metadata(folder / "markers.parquet")
+    markers = pl.read_parquet(folder / "markers.parquet").with_columns(pl.lit(time).alias("start_ns"))
+    noted = {name: text for name, text in version.items() if name.startswith("trace_budget.")}
+    markers.write_parquet(folder / "markers.parquet", metadata=noted)
+    with pytest.raises(InputError, match="holds a time that cannot be in column start_ns"):
+        api.open_trace(folder)

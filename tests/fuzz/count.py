@@ -46,33 +46,35 @@ def _in_database(format_name: str, data: bytes) -> int:
             db.execute("PRAGMA cell_size_check=ON")
             db.text_factory = bytes
             names = [name.decode() for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-            return sum(db.execute(sql).fetchone()[0] for sql in _queries(format_name, names))
+            return sum(db.execute(sql).fetchone()[0] for sql in _queries(db, format_name, names))
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise NotStrictError(str(error)) from None
 
 
-def _queries(format_name: str, names: list[str]) -> list[str]:
+def _queries(db: sqlite3.Connection, format_name: str, names: list[str]) -> list[str]:
     if format_name == "rpd":
         text = "(SELECT string FROM rocpd_string s WHERE s.id = o.opType_id)"
         no_kernel = f"{text} IN {_NO_WORK} OR substr({text}, 1, 4) IN ('Copy', 'Fill')"
         return [f"SELECT count(*) FROM rocpd_op o NOT INDEXED WHERE coalesce({no_kernel}, 0) = 0"]  # noqa: S608
     if format_name == "rocprof_v1_db":
-        return [_of_rocprof_v1(names)]
+        return [_of_rocprof_v1(db, names)]
     starts = {"rocpd": "rocpd_kernel_dispatch", "nsys_sqlite": "CUPTI_ACTIVITY_KIND_KERNEL", "hipprof_db": "HIPOPS_"}
     tables = [name.replace('"', '""') for name in names if name.startswith(starts[format_name])]
     return [f'SELECT count(*) FROM "{table}" NOT INDEXED' for table in tables]  # noqa: S608
 
 
-def _of_rocprof_v1(names: list[str]) -> str:
-    """Dispatches of KERN, and those that OPS alone holds."""
+def _of_rocprof_v1(db: sqlite3.Connection, names: list[str]) -> str:
+    """Dispatches of KERN, and those that OPS alone holds, where the two can be compared."""
     alone = "SELECT count(*) FROM OPS NOT INDEXED WHERE coalesce(Name, '') <> '<barrier packet>'"
     if "KERN" not in names:
         return alone
-    pairs = {"BeginNs": "BeginNs", "EndNs": "EndNs", "gpu-id": "dev-id", "queue-id": "queue-id"}
-    same = " AND ".join(f'k."{kern}" = OPS."{ops}"' for kern, ops in pairs.items())
     kern = "SELECT count(*) FROM KERN NOT INDEXED"
-    only = f"SELECT ({kern}) + ({alone} AND NOT EXISTS (SELECT 1 FROM KERN k WHERE {same}))"  # noqa: S608
-    return only if "OPS" in names else kern
+    columns = {table: {name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")} for table in ("KERN", "OPS")}
+    pairs = {b"BeginNs": b"BeginNs", b"EndNs": b"EndNs", b"gpu-id": b"dev-id", b"queue-id": b"queue-id"}
+    if not (pairs.keys() <= columns["KERN"] and set(pairs.values()) <= columns["OPS"]):
+        return kern
+    same = " AND ".join(f'k."{kern_.decode()}" = OPS."{ops.decode()}"' for kern_, ops in pairs.items())
+    return f"SELECT ({kern}) + ({alone} AND NOT EXISTS (SELECT 1 FROM KERN k WHERE {same}))"  # noqa: S608
 
 
 def _parquet(path: Path) -> Any:

@@ -67,8 +67,10 @@ def with_header_fields(rng: Random, data: bytes) -> bytes:
 def zipped(rng: Random, data: bytes) -> bytes:
     """A zip archive, whole or damaged."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(rng.choice(("trace", "../../trace", "/etc/trace", "a\x1b[2Jb")), data)
+    with zipfile.ZipFile(buffer, "w") as archive:
+        info = zipfile.ZipInfo(rng.choice(("trace", "../../trace", "/etc/trace", "a\x1b[2Jb")))
+        info.compress_type = zipfile.ZIP_DEFLATED
+        archive.writestr(info, data)
     packed = buffer.getvalue()
     return packed if rng.random() < 0.5 else rng.choice(bytes_level.MUTATIONS)(rng, packed)
 

@@ -82,7 +82,7 @@ def trace_of(source: Source, format_name: str, records: Records, **facts: Any) -
             gpu_ops=gpu_ops,
             calls=calls,
             markers=markers,
-            syncs=build.syncs(records.syncs),
+            syncs=build.syncs(records.syncs.filter(_possible(pl.col("start_ns")))),
             complete=not source.damage,
             events=gpu_ops.height + calls.height + markers.height + records.syncs.height,
             caveats=found,
@@ -115,18 +115,24 @@ def with_call_kinds(calls: pl.DataFrame) -> pl.DataFrame:
 def _usable_calls(calls: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
     """A call without a usable end stays, as an instant, so that its work is no orphan."""
     start, end = pl.col("start_ns"), pl.col("end_ns")
-    known = calls.filter(start.is_not_null())
-    bad = calls.height - known.filter(end >= start).height
-    mended = known.with_columns(pl.when(end >= start).then(end).otherwise(start).alias("end_ns"))
+    known = calls.filter(_possible(start))
+    good = (end >= start) & _possible(end)
+    bad = calls.height - known.filter(good).height
+    mended = known.with_columns(pl.when(good).then(end).otherwise(start).alias("end_ns"))
     text = "API calls without a usable start or end: taken as instants, or left out when they have no start"
     return mended, ((Caveat("bad_call_times", text, bad),) if bad else ())
 
 
 def _closed_ranges(markers: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
-    closed = markers.filter(pl.col("end_ns") >= pl.col("start_ns"))
+    start, end = pl.col("start_ns"), pl.col("end_ns")
+    closed = markers.filter((end >= start) & _possible(start) & _possible(end))
     open_ranges = markers.height - closed.height
     text = "ranges that were never closed (or close before they open) are left out"
     return closed, ((Caveat("open_ranges", text, open_ranges),) if open_ranges else ())
+
+
+def _possible(time: pl.Expr) -> pl.Expr:
+    return time.is_between(-caveats.LATEST_NS, caveats.LATEST_NS, closed="none")
 
 
 def _declared(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:

@@ -13,6 +13,7 @@ from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.files import parquet_file
 from trace_budget.files.parquet_folder import MAGIC, only_trace, table_names
+from trace_budget.schema.caveats import LATEST_NS
 from trace_budget.schema.check import SchemaViolationError, checked
 from trace_budget.schema.ingested import INGESTED_VERSION, NEEDED, SUMS, from_frames
 from trace_budget.schema.trace import Trace
@@ -33,10 +34,19 @@ def _read(path: Path, options: ReadOptions) -> Trace:
         missing = ", ".join(sorted(NEEDED - set(frames)))
         raise InputError("not a whole ingested trace", where=str(path), expected=f"also {missing}", advice=_AGAIN)
     try:
+        for name, frame in frames.items():
+            _refuse_impossible_times(folder / f"{name}.parquet", frame)
         return checked(from_frames(str(path), frames))
     except (SchemaViolationError, pl.exceptions.PolarsError, KeyError, TypeError) as error:
         found = str(error).splitlines()[0]
         raise InputError("not an ingested trace as declared", where=str(path), found=found, advice=_AGAIN) from None
+
+
+def _refuse_impossible_times(file: Path, frame: pl.DataFrame) -> None:
+    for name in frame.columns:
+        if name.endswith("_ns") and (frame[name].cast(pl.Float64).abs() >= LATEST_NS).any():
+            message = f"holds a time that cannot be in column {name}"
+            raise InputError(message, where=str(file), expected="times before the year 2116", advice=_AGAIN)
 
 
 def _frame(file: Path) -> pl.DataFrame:

@@ -75,7 +75,7 @@ def _decimals(rows: pl.DataFrame) -> list[str]:
 
 def _without_total(rows: pl.DataFrame) -> pl.DataFrame:
     """Drop hipprof's last row, the sum of the others."""
-    others = rows.filter(pl.col("Name").cast(pl.String) != "Total")
+    others = rows.filter(pl.col("Name").cast(pl.String).ne_missing("Total"))
     is_total = rows.height > 1 and others.height == rows.height - 1 and rows["Name"][-1] == "Total"
     return others if is_total and rows["Calls"][-1] == others["Calls"].sum() else rows
 

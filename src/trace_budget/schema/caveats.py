@@ -6,17 +6,20 @@ import polars as pl
 
 from trace_budget.schema.trace import Caveat
 
+# the difference of two times below it fits in 64 bits
+LATEST_NS = 1 << 62
+
 
 def usable_times(ops: pl.DataFrame, earliest_ns: int = 1) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
     """Null what cannot be a time in start_ns and end_ns (ns, Int64), with caveats; nothing is clamped or invented.
 
-    A start that is absent or before `earliest_ns` (1; 0 for clocks that start with the recording) is unknown, and its
-    end with it; so is an end that is absent or before it.
+    A start is unknown, and its end with it, when it is absent, before `earliest_ns` (1; 0 for clocks that start with the
+    recording) or from 2^62 on (the year 2116); so is an end that is absent, before its start or from 2^62 on.
     An end equal to its start stays: a call that took less than the clock shows.
     """
     start, end = pl.col("start_ns"), pl.col("end_ns")
-    known = ops.with_columns(pl.when(start >= earliest_ns).then(start).alias("start_ns"))
-    mended = known.with_columns(pl.when(end >= start).then(end).alias("end_ns"))
+    known = ops.with_columns(pl.when((start >= earliest_ns) & (start < LATEST_NS)).then(start).alias("start_ns"))
+    mended = known.with_columns(pl.when((end >= start) & (end < LATEST_NS)).then(end).alias("end_ns"))
     return mended, (*_no_start(mended), *_no_end(mended), *_no_length(mended))
 
 
