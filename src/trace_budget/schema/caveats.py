@@ -13,8 +13,8 @@ LATEST_NS = 1 << 62
 def usable_times(ops: pl.DataFrame, earliest_ns: int = 1) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
     """Null what cannot be a time in start_ns and end_ns (ns, Int64), with caveats; nothing is clamped or invented.
 
-    A start is unknown, and its end with it, when it is absent, before `earliest_ns` (1; 0 for clocks that start with the
-    recording) or from 2^62 on (the year 2116); so is an end that is absent, before its start or from 2^62 on.
+    A start is unknown, and its end with it, when it is absent, before `earliest_ns` (1; 0 for clocks that start with
+    the recording) or from 2^62 on (the year 2116); so is an end that is absent, before its start or from 2^62 on.
     An end equal to its start stays: a call that took less than the clock shows.
     """
     start, end = pl.col("start_ns"), pl.col("end_ns")
