@@ -300,3 +300,12 @@ def test_times_that_cannot_be_in_ingested_tables_are_refused(tmp_path: Path, tim
     markers.write_parquet(folder / "markers.parquet", metadata=noted)
     with pytest.raises(InputError, match="holds a time that cannot be in column start_ns"):
         api.open_trace(folder)
+
+
+def test_a_report_whose_header_is_damaged_is_told(tmp_path: Path) -> None:
+    def damaged(data: bytes) -> bytes:
+        return data.replace(b"BlkY,BlkZ,Reg/Trd", b'BlkY,",Reg/Trd', 1)
+
+    trace = api.open_trace(changed_text(tmp_path, "nsys_csv/same_run.csv", damaged))
+    assert trace.aggregates is not None
+    assert "damaged_lines_dropped" in codes(trace)

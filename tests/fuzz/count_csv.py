@@ -27,7 +27,7 @@ def rows_of(data: bytes, table: Table, ends: Callable[[Sequence[str]], bool] = l
     header: list[str] | None = None
     try:
         for cells in csv.reader(text.replace("\r", "?").split("\n"), strict=True):
-            stripped = [cell.removeprefix("\ufeff").strip('"').split(" (")[0].strip() for cell in cells]
+            stripped = [cell.removeprefix("\ufeff").strip('"').split("(")[0].strip() for cell in cells]
             if table.headers(stripped):
                 header = stripped
             elif ends(cells):

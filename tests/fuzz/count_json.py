@@ -30,11 +30,16 @@ def _no_constant(text: str) -> NoReturn:
     raise NotStrictError(text)
 
 
+def _integer(text: str) -> int | str:
+    """Beyond 64 bits any number is as good as its text; beyond 4,300 digits Python reads none."""
+    return int(text) if len(text) < 40 else text
+
+
 def loaded(data: bytes) -> Any:
     """The document; NotStrictError for anything that is no JSON of RFC 8259; bytes that are no UTF-8 are replaced."""
     try:
         text = data.decode("utf-8-sig", "replace")
-        return json.loads(text.rstrip("\0"), parse_constant=_no_constant)
+        return json.loads(text.rstrip("\0"), parse_constant=_no_constant, parse_int=_integer)
     except (json.JSONDecodeError, RecursionError) as error:
         raise NotStrictError(str(error)) from None
 
@@ -50,7 +55,7 @@ def events_of(document: Any) -> list[Event]:
 def whole(value: Any) -> int | None:
     """A number, possibly written as text; None for what is no 64-bit integer."""
     text = value if isinstance(value, str) else str(value)
-    if isinstance(value, bool) or not _WHOLE.match(text):
+    if isinstance(value, bool) or len(text) > 40 or not _WHOLE.match(text):
         return None
     number = int(text)
     return number if -(1 << 63) <= number < 1 << 63 else None
@@ -123,7 +128,9 @@ def hipprof(data: bytes) -> int:
         if found is None:
             raise NotStrictError("no document in the page")
         try:
-            document, _ = json.JSONDecoder(parse_constant=_no_constant).raw_decode(page, page.index("{", found.end()))
+            document, _ = json.JSONDecoder(parse_constant=_no_constant, parse_int=_integer).raw_decode(
+                page, page.index("{", found.end())
+            )
         except (json.JSONDecodeError, RecursionError) as error:
             raise NotStrictError(str(error)) from None
     else:

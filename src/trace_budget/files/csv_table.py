@@ -128,6 +128,7 @@ class _Builder:
         self._done: list[_OpenTable] = []
         self._line_count = 0
         self._before = pl.Series([], dtype=pl.String), 1
+        self._odd_headers: list[int] = []
         self.last_line_dropped = False
 
     def feed(self, chunk: bytes) -> None:
@@ -159,6 +160,8 @@ class _Builder:
         ends = self._ends_tables and not any(_NUMBER.fullmatch(cell) for cell in cells)
         if ends:
             self._close()
+        if ends and line.count('"') % 2:
+            self._odd_headers.append(self._line_count + mark + 1)
         return ends
 
     def _add(self, lines: pl.Series, begin: int) -> None:
@@ -175,6 +178,8 @@ class _Builder:
 
     def tables(self) -> tuple[CsvTable, ...]:
         self._close()
+        if self._done:
+            self._done[0].lose(*self._odd_headers)
         return tuple(table.table() for table in self._done)
 
 
