@@ -150,7 +150,8 @@ def _host(process: Process, run: described.Run) -> None:
         event = process.event("api", call.correlation)
         where = process.place(call.start_ns, call.end_ns, process.tid)
         process.add("region", id=call.correlation, name_id=process.string(apis[call.kind]), event_id=event, **where)
-    for number, marker in enumerate(run.markers, start=1_000):
+    first = max(1_000, *(call.correlation + 1 for call in run.calls))  # ids of calls and ranges share a table
+    for number, marker in enumerate(run.markers, start=first):
         # older writers name the range after the call and keep the text in the event; newer ones swap the two
         text = marker.name if process.schema == 3 else "roctxRangePushA"
         name = "roctxRangePushA" if process.schema == 3 else marker.name

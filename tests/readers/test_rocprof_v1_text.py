@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -192,3 +193,12 @@ def test_real_sums_are_those_of_the_dispatches() -> None:
     assert {row[1:] for row in found} == {row[1:] for row in expected}
     assert len(found & expected) >= len(expected) - 2
     assert sums["total_ns"].sum() == 388_487
+
+
+def test_json_keeps_two_kernels_of_equal_times(tmp_path: Path) -> None:
+    twin = next(op for op in run.RUN.ops if op.kernel)
+    other = replace(twin, name="another_kernel")
+    doubled = replace(run.RUN, ops=(*run.RUN.ops, other))
+    trace = read(written(tmp_path, rocprof_text.results_json(doubled), "results.json"))
+    expected = [*run.expected_kernels(), ("another_kernel", other.start_ns, other.end_ns)]
+    assert sorted(run.kernel_rows(trace)) == sorted(expected)

@@ -29,6 +29,7 @@ _MARKERS, _COPIES, _CALLS, _ACTIVITY, _FIRST_GPU, _BARRIERS = 0, 1, 2, 5, 6, 512
 _TIMES = ("start_ns", "end_ns")
 _PLACE = ("device", "queue", "stream", "pid")
 _SAME = ["start_ns", "end_ns", "device", "queue"]
+_SECTION, _NTH = "is_activity", "nth"
 _NO_WORK = ("<barrier packet>", "Marker")
 _RECORD = "Record with: rocprof --hip-trace --roctx-trace --timestamp on COMMAND (or, better, rocprofv3 --kernel-trace)"
 _ARGS = {
@@ -136,9 +137,12 @@ def _once(work: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
     """One row per execution: that of the dispatch where there are two, with the stream that only the other knows."""
     if not work.select(pl.struct(_SAME).is_duplicated().any()).item():
         return work, ()
-    dispatches_first = work.sort(pl.col("grid_x").is_null(), maintain_order=True)
+    dispatches_first = work.with_columns(pl.col("grid_x").is_null().alias(_SECTION)).sort(_SECTION, maintain_order=True)
+    # A section repeats a row only with its name; other rows of equal times are kernels of their own.
+    rows = dispatches_first.unique([*_SAME, _SECTION, "name"], keep="first", maintain_order=True)
+    rows = rows.with_columns(pl.int_range(pl.len()).over(*_SAME, _SECTION).alias(_NTH))
     facts = [pl.col(name).drop_nulls().first() for name in work.columns if name not in _SAME]
-    merged = dispatches_first.group_by(_SAME, maintain_order=True).agg(facts)
+    merged = rows.group_by([*_SAME, _NTH], maintain_order=True).agg(facts).drop(_NTH)
     return merged, caveats.duplicates(work.height - merged.height)
 
 
