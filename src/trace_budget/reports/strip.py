@@ -9,10 +9,9 @@ import polars as pl
 
 from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.projection.candidate import FloatArray
-from trace_budget.projection.edges import expected_edges
 from trace_budget.projection.ground import Claim
-from trace_budget.projection.shift import Vanishing, propagate
-from trace_budget.projection.timeline import Timeline, stretch
+from trace_budget.projection.moved_step import MovedStep, moved_step
+from trace_budget.projection.timeline import stretch
 from trace_budget.reports.pictures import Marked
 from trace_budget.schema.findings import Found, Int64Array
 from trace_budget.schema.page import Strip, View
@@ -42,7 +41,7 @@ def step_strip(found: Found, step: int, marked: Marked, claims: tuple[Claim, ...
     line = stretch(found.trace, found.steps, step, step, dispatch_floor(found.trace), closing=False)
     states = [_State("measured", line.start_ns.astype(np.float64), line.end_ns.astype(np.float64))]
     if claims:
-        states.append(_projected(found, line, claims))
+        states.append(_projected(moved_step(found, claims, step, step)))
     hit = np.isin(line.op_id, marked.op_id)
     lane, titles = _lanes(found.trace.gpu_ops["stream"].gather(line.op_id))
     kernel = found.trace.gpu_ops["name"].gather(line.op_id).cast(pl.String)
@@ -66,21 +65,8 @@ def typical_step(found: Found) -> int:
     return int(rows.sort("off", "step_index")["step_index"][0])
 
 
-def _projected(found: Found, line: Timeline, claims: tuple[Claim, ...]) -> _State:
-    place = np.full(found.trace.gpu_ops.height, -1, dtype=np.int64)
-    place[line.op_id] = np.arange(line.size)
-    delta = np.zeros((line.size, 1))
-    vanishing: Vanishing = {}
-    for claim in claims:
-        here = place[claim.op_id] >= 0
-        delta[place[claim.op_id][here], 0] += claim.expected[here]
-        pairs = zip(place[claim.vanishing].tolist(), place[claim.behind].tolist(), strict=True)
-        vanishing.update({op: [(0, before)] for op, before in pairs if op >= 0 and before >= 0})
-    shifts = propagate(line, expected_edges(line), delta, delta, delta, vanishing)
-    gone = np.isin(np.arange(line.size), list(vanishing))
-    end = line.end_ns - shifts.end[1][:, 0]
-    start = np.where(gone, end, np.minimum(line.start_ns - shifts.start[1][:, 0], end))
-    return _State("projected", start, end, gone)
+def _projected(moved: MovedStep) -> _State:
+    return _State("projected", moved.new_start_ns.astype(np.float64), moved.new_end_ns.astype(np.float64), moved.gone)
 
 
 def _lanes(stream: pl.Series) -> tuple[Int64Array, tuple[str, ...]]:
