@@ -208,6 +208,19 @@ def test_what_a_killed_run_left_is_removed_when_it_is_old(tmp_path: Path, home: 
     young.rmdir()
 
 
+def test_notes_of_files_seen_are_bounded(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "MOST_SEEN", 3)
+    seen = home / "seen"
+    seen.mkdir(parents=True)
+    for number, name in enumerate(("a", "b", "c", "d", ".half.part")):
+        (seen / name).write_text("{}")
+        os.utime(seen / name, (number + 1, number + 1))
+    (seen / ".fresh.part").write_text("")
+    (home / "traces").mkdir()
+    cache._trim(home, home)
+    assert sorted(note.name for note in seen.iterdir()) == [".fresh.part", "d"]
+
+
 def _read_often(path: str, folder: str) -> int:
     os.environ[cache.FOLDER_VARIABLE] = folder
     cache.SMALLEST_BYTES = 1

@@ -27,6 +27,7 @@ FOLDER_VARIABLE = "TRACE_BUDGET_CACHE"
 OFF = "off"
 SMALLEST_BYTES = 1 << 20
 MOST_BYTES = 2 << 30
+MOST_SEEN = 10_000
 _SETTLED_NS = 2_000_000_000
 _STALE_SECONDS = 3_600
 _ENGINE = "engine.txt"
@@ -164,6 +165,16 @@ def _trim(home: Path, newest: Path) -> None:
         if left_over or (held > MOST_BYTES and entry != newest):
             shutil.rmtree(entry, ignore_errors=True)
             held -= size
+    _trim_seen(home)
+
+
+def _trim_seen(home: Path) -> None:
+    """Remove the oldest notes when there are too many, and those that killed runs left half-written."""
+    with suppress(OSError):
+        notes = sorted((note.stat().st_mtime, note) for note in (home / "seen").iterdir())
+        for place, (noted, note) in enumerate(reversed(notes)):
+            if place >= MOST_SEEN or (note.name.startswith(".") and time.time() - noted > _STALE_SECONDS):
+                note.unlink(missing_ok=True)
 
 
 def _entries(home: Path) -> list[tuple[float, int, Path]]:
