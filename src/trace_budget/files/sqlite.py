@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 MAGIC = b"SQLite format 3\0"
 CHUNK_ROWS = 16_384
 LONGEST_VALUE_BYTES = 1 << 26
-# the second comes where SQLite's own message quotes damaged bytes of the schema
-_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+# the second comes where SQLite's own message quotes damaged bytes of the schema, the last for damaged lengths of values
+_ERRORS = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 _WAL_HEADER_BYTES = 32
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 _RECOVER = "Copy it again from where it was recorded, or recover what is left: sqlite3 FILE .recover | sqlite3 NEW.db"
@@ -227,10 +227,10 @@ def _as_text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _input_error(path: Path, table: str, error: sqlite3.Error | UnicodeDecodeError) -> InputError:
+def _input_error(path: Path, table: str, error: sqlite3.Error | UnicodeDecodeError | MemoryError) -> InputError:
     # a damaged schema is quoted in the message, line breaks and all
-    text = ascii(" ".join(str(error).split()))[1:-1]
-    damaged = "malformed" in text or "not a database" in text or isinstance(error, UnicodeDecodeError)
+    text = ascii(" ".join(str(error).split()))[1:-1] or "a value that does not fit into memory"
+    damaged = "malformed" in text or "not a database" in text or not isinstance(error, sqlite3.Error)
     advice = _RECOVER if damaged else "Is the profiler still writing it?" if "locked" in text else ""
     where = f"{path}, table {table}"
     if "too big" in text:

@@ -43,6 +43,7 @@ _LOSSES = (
     "interned_data_tokenizer_errors",
     "track_event_parser_errors",
     "track_event_tokenizer_errors",
+    "trace_sorter_negative_timestamp_dropped",
 )
 _STATS_SQL = """
 SELECT name, severity, value, COALESCE(description, '') AS description
