@@ -330,3 +330,26 @@ def test_a_perfetto_packet_before_time_began_makes_the_trace_partial(tmp_path: P
     trace = api.open_trace(changed_text(tmp_path, "perfetto/rocprof_sys.proto", damaged))
     assert not trace.complete
     assert {"partial_file", "trace_processor_stat"} <= codes(trace)
+
+
+def test_a_report_whose_header_lost_its_end_is_told(tmp_path: Path) -> None:
+    def damaged(data: bytes) -> bytes:
+        header = next(line for line in data.split(b"\n") if b"GrdX" in line)
+        return data.replace(header, header[: header.index(b"DymSMem")], 1)
+
+    trace = api.open_trace(changed_text(tmp_path, "nsys_csv/same_run.csv", damaged))
+    assert trace.aggregates is not None
+    assert "damaged_lines_dropped" in codes(trace)
+
+
+def test_an_agent_with_the_largest_handle_is_read(tmp_path: Path) -> None:
+    def damaged(data: bytes) -> bytes:
+        document = json.loads(data)
+        for agent in document["rocprofiler-sdk-tool"][0]["agents"]:
+            if agent["type"] != 2:
+                agent["id"]["handle"] = 2**64 - 1
+        return json.dumps(document).encode()
+
+    trace = api.open_trace(changed_text(tmp_path, "rocprofv3_json/same_run.json", damaged))
+    clean = api.open_trace(SAMPLES / "rocprofv3_json/same_run.json")
+    assert trace.gpu_ops.select("name", "device", "start_ns").equals(clean.gpu_ops.select("name", "device", "start_ns"))

@@ -129,6 +129,7 @@ class _Builder:
         self._line_count = 0
         self._before = pl.Series([], dtype=pl.String), 1
         self._odd_headers: list[int] = []
+        self._unknown: tuple[int, int] | None = None
         self.last_line_dropped = False
 
     def feed(self, chunk: bytes) -> None:
@@ -148,6 +149,7 @@ class _Builder:
         """
         cells = header_cells(line)
         shape = next((shape for shape in self._shapes if shape.matches(cells)), None)
+        self._unknown = None
         if shape is not None:
             self._close()
             self._open = _OpenTable(shape, cells)
@@ -160,16 +162,29 @@ class _Builder:
         ends = self._ends_tables and not any(_NUMBER.fullmatch(cell) for cell in cells)
         if ends:
             self._close()
+        number = self._line_count + mark + 1
         if ends and line.count('"') % 2:
-            self._odd_headers.append(self._line_count + mark + 1)
+            self._odd_headers.append(number)
+        elif ends and len(cells) > 1:
+            self._unknown = len(cells), number
         return ends
 
     def _add(self, lines: pl.Series, begin: int) -> None:
         first_number = self._line_count + begin + 1
         if self._open is None:
             self._before = lines, first_number
+            self._compare(lines)
         elif lines.len():
             self.last_line_dropped = self._open.add(lines, first_number)
+
+    def _compare(self, lines: pl.Series) -> None:
+        """A header of fewer cells than its first row has lost its end, and may have been one that is wanted."""
+        rows = lines.drop_nulls()
+        if self._unknown is not None and rows.len():
+            width, number = self._unknown
+            if len(header_cells(rows[0])) > width:
+                self._odd_headers.append(number)
+            self._unknown = None
 
     def _close(self) -> None:
         if self._open is not None:

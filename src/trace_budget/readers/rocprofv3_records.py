@@ -279,9 +279,10 @@ class Process:
 
     def _device(self, handle: str) -> pl.Expr:
         """The number rocprofv3's CSV shows for an agent: its place among the nodes the process sees."""
-        numbers = {agent.id.handle: agent.logical_node_id for agent in self._agents}
-        if not numbers:
+        if not self._agents:
             return pl.lit(None, pl.Int64).alias("device")
+        handles, nodes = zip(*((agent.id.handle, agent.logical_node_id) for agent in self._agents), strict=True)
+        numbers = dict(zip(_block([handles])[0].tolist(), nodes, strict=True))
         return pl.col(handle).replace_strict(numbers, default=None, return_dtype=pl.Int64).alias("device")
 
 
