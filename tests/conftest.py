@@ -1,10 +1,15 @@
-"""Golden files: compared with, and rewritten only by `pytest --update-golden`."""
+"""What holds for all tests: no user's cache, no clock. Golden files are rewritten only by `pytest --update-golden`."""
 
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine fails no test: examples have no deadline.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 # No test reads what another left in the user's cache, or leaves anything there.
 os.environ["TRACE_BUDGET_CACHE"] = "off"

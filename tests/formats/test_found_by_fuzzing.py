@@ -353,3 +353,13 @@ def test_an_agent_with_the_largest_handle_is_read(tmp_path: Path) -> None:
     trace = api.open_trace(changed_text(tmp_path, "rocprofv3_json/same_run.json", damaged))
     clean = api.open_trace(SAMPLES / "rocprofv3_json/same_run.json")
     assert trace.gpu_ops.select("name", "device", "start_ns").equals(clean.gpu_ops.select("name", "device", "start_ns"))
+
+
+def test_sums_whose_shares_do_not_add_up_are_told(tmp_path: Path) -> None:
+    def damaged(data: bytes) -> bytes:
+        return b"".join(line for line in data.splitlines(keepends=True) if b"paged_attention" not in line)
+
+    for sample in ("rocprofv3_kernel_stats.csv", "rocprof_results.stats.csv"):
+        path = f"kernel_stats_csv/{sample}"
+        assert "bad_sums" not in codes(api.open_trace(SAMPLES / path))
+        assert "bad_sums" in codes(api.open_trace(changed_text(tmp_path, path, damaged)))

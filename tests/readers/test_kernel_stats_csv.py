@@ -49,7 +49,7 @@ def test_minimum_and_maximum_of_rocprofv3_and_scientific_numbers(tmp_path: Path)
 
 
 def test_unescaped_quotes_in_names(tmp_path: Path) -> None:
-    trace = read(tmp_path, f'{HEADER}\n"f<"a,b">(int)",3,60,20,75.0\n')
+    trace = read(tmp_path, f'{HEADER}\n"f<"a,b">(int)",3,60,20,100.0\n')
     assert rows(trace)[0][:3] == ('f<"a,b">(int)', 3, 60)
     assert [caveat.code for caveat in trace.caveats] == ["aggregates_only", "damaged_lines_repaired"]
 

@@ -17,7 +17,7 @@ from trace_budget.readers.csv_trace import damage_of, required, rows_of, several
 from trace_budget.schema import build, caveats
 from trace_budget.schema.check import checked
 from trace_budget.schema.tables import GPU_OPS
-from trace_budget.schema.trace import Trace
+from trace_budget.schema.trace import Caveat, Trace
 
 _HEADER: Cells = ("Name", "Calls", "TotalDurationNs", "AverageNs", "Percentage")
 _NOT_KERNELS = r"^(?:hip[A-Z]|hsa_|__hip|roctx|MEMORY_COPY|Copy(?:Host|Device|Peer)|KERNEL_DISPATCH$|H(?:IP|SA)_API$)"
@@ -34,8 +34,9 @@ _SHAPE = Shape(
     "Name",
     texts=("Name",),
     integers=("Calls",),
-    decimals=("TotalDurationNs", "MinNs", "MaxNs"),
+    decimals=("TotalDurationNs", "MinNs", "MaxNs", "Percentage"),
 )
+_NS = ("TotalDurationNs", "MinNs", "MaxNs")
 
 
 def _recognises(head: Head) -> bool:
@@ -50,7 +51,8 @@ def _read(path: Path, options: ReadOptions) -> Trace:
     exact = [pl.col(c).cast(pl.Int64, strict=False) for c in _decimals(rows)]
     sums = rows.with_columns(pl.coalesce(a, b).alias(c) for a, b, c in zip(exact, ints, _decimals(rows), strict=True))
     names = {"Name": "name", "Calls": "calls", "TotalDurationNs": "total_ns", "MinNs": "min_ns", "MaxNs": "max_ns"}
-    known, unusable = caveats.usable_sums(sums.rename(names, strict=False))
+    known, unusable = caveats.usable_sums(sums.drop("Percentage").rename(names, strict=False))
+    unusable = (*unusable, *_missing(rows))
     found = (caveats.aggregates_only(), *damage_of(*file.tables), *unusable, *several_tables(file, "sums"))
     if file.damage:
         found = (caveats.partial_file(file.damage), *found)
@@ -70,7 +72,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
 
 
 def _decimals(rows: pl.DataFrame) -> list[str]:
-    return [name for name in _SHAPE.decimals if name in rows.columns]
+    return [name for name in _NS if name in rows.columns]
 
 
 def _without_total(rows: pl.DataFrame) -> pl.DataFrame:
@@ -78,6 +80,16 @@ def _without_total(rows: pl.DataFrame) -> pl.DataFrame:
     others = rows.filter(pl.col("Name").cast(pl.String).ne_missing("Total"))
     is_total = rows.height > 1 and others.height == rows.height - 1 and rows["Name"][-1] == "Total"
     return others if is_total and rows["Calls"][-1] == others["Calls"].sum() else rows
+
+
+def _missing(rows: pl.DataFrame) -> tuple[Caveat, ...]:
+    """Rows that are gone without a trace in the text still lack in the shares, which are rounded to 0.01 at least."""
+    shares = rows["Percentage"].str.strip_chars().cast(pl.Float64, strict=False)
+    whole = float(shares.sum())
+    if abs(whole - 100) <= 1 + 0.005 * rows.height:
+        return ()
+    text = f"the shares of the rows add up to {whole:.1f} %, not 100: rows are missing or changed"
+    return (Caveat("bad_sums", text, rows.height, "warning"),)
 
 
 def _refuse(file: CsvFile, rows: pl.DataFrame) -> None:
