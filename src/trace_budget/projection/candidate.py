@@ -95,9 +95,10 @@ def _gross(
         plain = durations - new
         if kappa is None or change.baseline_us is None:
             return plain, plain, plain
-        scaled_new = durations - kappa * new
-        stated_gain = (ns_from_us(change.baseline_us) - new) * ones
-        return np.minimum(scaled_new, stated_gain), (scaled_new + stated_gain) / 2, np.maximum(scaled_new, stated_gain)
+        # The same for every call: what calls differ by from each other is no doubt about the new kernel.
+        stated_gain = ns_from_us(change.baseline_us) - new
+        here = kappa * stated_gain
+        return min(here, stated_gain) * ones, (here + stated_gain) / 2 * ones, max(here, stated_gain) * ones
     if change.proxy_us is not None:
         old = ns_from_us(change.baseline_us) if change.baseline_us else median
         bound = max(old - ns_from_us(change.proxy_us), 0.0)
