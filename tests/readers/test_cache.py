@@ -14,6 +14,7 @@ import pytest
 
 from trace_budget import api
 from trace_budget.contracts import Reader, ReadOptions
+from trace_budget.errors import InputError
 from trace_budget.readers import cache
 from trace_budget.readers.detect import detect
 from trace_budget.schema.trace import Trace
@@ -247,3 +248,61 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(tmp_path: Path, home: 
 
     cache.read_cached(replace(reader, read=slow), path, OPTIONS)
     assert not entries(home)
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-journal"])
+def test_a_database_with_pending_changes_is_not_kept_nor_found(suffix: str, tmp_path: Path, home: Path) -> None:
+    path = copy_of("nsys_sqlite/same_run.sqlite", tmp_path)
+    path.with_name(path.name + suffix).write_bytes(b"")
+    api.open_trace(path, cache=True)
+    assert not entries(home)
+
+
+def test_entries_that_changed_places_are_misses(tmp_path: Path, home: Path) -> None:
+    paths = [copy_of(name, tmp_path) for name in (FILES[0], FILES[2])]
+    fresh = [api.open_trace(path, cache=True) for path in paths]
+    one, other = entries(home)
+    one.rename(home / "traces" / "aside")
+    other.rename(one)
+    (home / "traces" / "aside").rename(other)
+    for path, trace in zip(paths, fresh, strict=True):
+        assert_same(api.open_trace(path, cache=True), trace)
+
+
+@pytest.mark.parametrize("table", ["gpu_ops", "calls", "markers"])
+def test_one_changed_bit_is_a_miss(table: str, tmp_path: Path, home: Path) -> None:
+    path = copy_of(FILES[0], tmp_path)
+    fresh = api.open_trace(path, cache=True)
+    (entry,) = entries(home)
+    file = entry / f"{table}.parquet"
+    data = bytearray(file.read_bytes())
+    data[len(data) // 3] ^= 4
+    file.write_bytes(data)
+    assert_same(api.open_trace(path, cache=True), fresh)
+
+
+def test_limits_and_engines_are_part_of_the_key(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = copy_of(FILES[0], tmp_path)
+    api.open_trace(path, cache=True)
+    monkeypatch.setenv("TRACE_BUDGET_INFLATE_LIMIT", "100")
+    with pytest.raises(InputError, match="TRACE_BUDGET_INFLATE_LIMIT"):
+        api.open_trace(path, cache=True)
+
+
+def test_a_user_without_a_home_has_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless(path: Path) -> Path:
+        raise RuntimeError(path)
+
+    monkeypatch.delenv(cache.FOLDER_VARIABLE)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "expanduser", homeless)
+    assert cache.cache_folder() is None
+    assert api.open_trace(copy_of(FILES[0], tmp_path), cache=True).gpu_ops.height
+
+
+def test_notes_nested_without_end_and_closed_folders_are_misses(tmp_path: Path, home: Path) -> None:
+    path = copy_of(FILES[0], tmp_path)
+    fresh = api.open_trace(path, cache=True)
+    for note in (home / "seen").iterdir():
+        note.write_text("[" * 200_000)
+    assert_same(api.open_trace(path, cache=True), fresh)

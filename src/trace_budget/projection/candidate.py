@@ -97,8 +97,8 @@ def _gross(
             return plain, plain, plain
         # The same for every call: what calls differ by from each other is no doubt about the new kernel.
         stated_gain = ns_from_us(change.baseline_us) - new
-        here = kappa * stated_gain
-        return min(here, stated_gain) * ones, (here + stated_gain) / 2 * ones, max(here, stated_gain) * ones
+        lowest, highest = sorted((kappa * stated_gain, stated_gain))
+        return lowest * ones, (lowest + highest) / 2 * ones, highest * ones
     if change.proxy_us is not None:
         old = ns_from_us(change.baseline_us) if change.baseline_us else median
         bound = max(old - ns_from_us(change.proxy_us), 0.0)

@@ -12,6 +12,7 @@ import os
 import shutil
 import stat
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -21,6 +22,7 @@ from pathlib import Path
 from trace_budget._version import VERSION
 from trace_budget.contracts import Reader, ReadOptions
 from trace_budget.readers.digest import beside, digest_of
+from trace_budget.readers.ranks import COMPANION
 from trace_budget.schema.trace import Trace
 
 FOLDER_VARIABLE = "TRACE_BUDGET_CACHE"
@@ -30,7 +32,8 @@ MOST_BYTES = 2 << 30
 MOST_SEEN = 10_000
 _SETTLED_NS = 2_000_000_000
 _STALE_SECONDS = 3_600
-_ENGINE = "engine.txt"
+_ENGINE, _SUMS = "engine.txt", "sums.json"
+_SETTINGS = ("TRACE_BUDGET_INFLATE_LIMIT", "TRACE_BUDGET_NO_ACCELERATOR")
 
 Stamp = list[int]
 
@@ -38,28 +41,33 @@ Stamp = list[int]
 def cache_folder() -> Path | None:
     """Where traces are kept: $TRACE_BUDGET_CACHE, else the user's cache folder; None when that variable says `off`."""
     told = os.environ.get(FOLDER_VARIABLE)
-    if told == OFF:
+    if told and told.lower() == OFF:
         return None
     if told:
         return Path(told)
-    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(home).expanduser() / "trace-budget"
+    with suppress(RuntimeError):  # a user without a home, as in containers
+        return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "trace-budget"
+    return None
 
 
 def read_cached(reader: Reader, path: Path, options: ReadOptions) -> Trace:
     """What `reader.read` gives, from the cache when this content was read before. Raises what the reader raises."""
     home = cache_folder()
-    stamp = _stamp(path)
-    if home is None or stamp is None or beside(path) or not _usable(home):
+    stamp: Stamp | None = None
+    with suppress(Exception):
+        alone = not beside(path) and not COMPANION.search(path.name)  # else content elsewhere is read as well
+        stamp = _stamp(path) if home is not None and alone and _usable(home) else None
+    if home is None or stamp is None:
         return reader.read(path, options)
-    digest = _digest_of_known(home, path, stamp)
-    if digest is not None and (trace := _kept(_entry(home, digest, reader, path, options), path)):
-        return trace
+    with suppress(Exception):
+        digest = _digest_of_known(home, path, stamp)
+        if digest is not None and (trace := _kept(_entry(home, digest, reader, path, options), path)):
+            return trace
     with ThreadPoolExecutor(1) as side:
         hashed = side.submit(digest_of, path)
         trace = reader.read(path, options)
-    if stamp == _stamp(path):
-        with suppress(Exception):
+    with suppress(Exception):
+        if stamp == _stamp(path):
             _keep(home, _entry(home, hashed.result(), reader, path, options), trace)
             _remember(home, path, stamp, hashed.result())
     return trace
@@ -76,7 +84,8 @@ def _stamp(path: Path) -> Stamp | None:
         told = path.stat()
     except OSError:
         return None
-    if not stat.S_ISREG(told.st_mode) or told.st_size < SMALLEST_BYTES or path.with_name(f"{path.name}-wal").exists():
+    pending = any(os.path.lexists(f"{path}-{part}") for part in ("wal", "journal"))
+    if not stat.S_ISREG(told.st_mode) or told.st_size < SMALLEST_BYTES or pending:
         return None
     return [told.st_dev, told.st_ino, told.st_size, told.st_mtime_ns, told.st_ctime_ns]
 
@@ -118,7 +127,8 @@ def _memo(home: Path, path: Path) -> Path:
 
 
 def _entry(home: Path, digest: str, reader: Reader, path: Path, options: ReadOptions) -> Path:
-    asked = f"{reader.name}\n{path.name}\n{options.rank}\n{options.trace_processor}\n{_readers()}\n{digest}"
+    settings = [os.environ.get(name) for name in _SETTINGS]
+    asked = f"{reader.name}\n{path.name}\n{options.rank}\n{options.trace_processor}\n{settings}\n{_readers()}\n{digest}"
     key = hashlib.blake2b(asked.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     return home / "traces" / f"{path.stat().st_size}-{key}"
 
@@ -138,6 +148,8 @@ def _kept(entry: Path, path: Path) -> Trace | None:
     from trace_budget.readers.ingested import READER
 
     try:
+        if _sums(entry.name, {f.name: f.read_bytes() for f in entry.iterdir() if f.name != _SUMS}) != _told(entry):
+            raise ValueError(entry)
         trace = READER.read(entry, ReadOptions())
         engine = (entry / _ENGINE).read_text(encoding="utf-8") or None
         os.utime(entry)
@@ -147,12 +159,23 @@ def _kept(entry: Path, path: Path) -> Trace | None:
     return replace(trace, path=str(path), engine=engine)
 
 
+def _told(entry: Path) -> bytes:
+    return (entry / _SUMS).read_bytes()
+
+
+def _sums(entry: str, files: Mapping[str, bytes]) -> bytes:
+    """What shows that an entry is whole and where it was put: its name and a digest of each of its files."""
+    sums = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())}
+    return json.dumps({"entry": entry, "files": sums}).encode()
+
+
 def _keep(home: Path, entry: Path, trace: Trace) -> None:
     from trace_budget.files.new_folder import write_folder
     from trace_budget.schema.ingested import to_files
 
     if not entry.exists():
-        write_folder(entry, to_files(trace) | {_ENGINE: (trace.engine or "").encode()})
+        files = to_files(trace) | {_ENGINE: (trace.engine or "").encode()}
+        write_folder(entry, {**files, _SUMS: _sums(entry.name, files)})
     _trim(home, entry)
 
 
