@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,10 @@ from trace_budget.cli._groups import option
 from trace_budget.cli._options import Reading
 from trace_budget.cli._output import PANEL, Output
 from trace_budget.errors import InputError
+from trace_budget.files.write import output_error
+
+if TYPE_CHECKING:
+    from trace_budget.schema.trace import Trace
 
 Traces = Annotated[list[Path], typer.Argument(metavar="TRACE...", help="Trace files to read.", show_default=False)]
 Out = Annotated[
@@ -26,13 +30,12 @@ def ingest(traces: Traces, reading: Reading, out: Out, force: Force = False, qui
     Every command takes such a folder as its TRACE, without parsing again. Goes on past a file it cannot read, and
     exits with 3 at the end.
     """
-    from trace_budget.batches.ingest import ingest as write
-
     output = Output(format="json", quiet=quiet)
     failures: list[InputError] = []
     for path in traces:
         try:
-            folder, written = write(reading.open(path, output), out, force)
+            trace = reading.open(path, output)
+            folder, written = _written(trace, out, force)
             output.say(f"Wrote {folder}" if written else f"{folder} is there already")
         except InputError as error:
             failures.append(error)
@@ -41,3 +44,12 @@ def ingest(traces: Traces, reading: Reading, out: Out, force: Force = False, qui
     if failures:
         text = "; ".join(failure.line() for failure in failures)
         raise InputError(f"{len(failures)} of {len(traces)} files could not be read: {text}")
+
+
+def _written(trace: Trace, out: Path, force: bool) -> tuple[Path, bool]:
+    from trace_budget.batches.ingest import ingest as write
+
+    try:
+        return write(trace, out, force)
+    except OSError as error:  # a folder above that cannot be entered, a name too long
+        raise output_error(out, error) from error

@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from trace_budget.errors import InputError
 from trace_budget.files.inflate import CHUNK_BYTES, PlainStream
+from trace_budget.files.there import is_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -99,8 +100,8 @@ def quoted(identifier: str) -> str:
 def _pending_changes(path: Path) -> list[Path]:
     """Find the files beside a database that hold changes its writer did not finish; left-over ones do not count."""
     wal, journal = (path.with_name(path.name + suffix) for suffix in ("-wal", "-journal"))
-    found = [wal] if wal.is_file() and wal.stat().st_size > _WAL_HEADER_BYTES else []
-    if journal.is_file():
+    found = [wal] if is_file(wal) and wal.stat().st_size > _WAL_HEADER_BYTES else []
+    if is_file(journal):
         with journal.open("rb") as handle:
             found += [journal] if handle.read(len(_JOURNAL_MAGIC)) == _JOURNAL_MAGIC else []
     return found

@@ -38,12 +38,19 @@ def output_error(where: Path | str, error: OSError) -> OutputError:
 
 
 def refuse_existing(path: Path, *, overwrite: bool) -> None:
-    """Raise OutputError before any work when `path` cannot become the output: exists, is a folder, has no parent."""
-    if path.is_dir():
-        raise output_error(path, OSError(errno.EISDIR, ""))
-    if not path.parent.is_dir():
-        raise output_error(path, OSError(errno.ENOTDIR if path.parent.exists() else errno.ENOENT, ""))
-    if path.exists() and not overwrite and not _is_device(path):
+    """Raise OutputError before any work when `path` cannot become the output.
+
+    It exists, is a folder, has no parent, or cannot even be looked at: a closed folder above, a name too long.
+    """
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "")
+        if not path.parent.is_dir():
+            raise OSError(errno.ENOTDIR if path.parent.exists() else errno.ENOENT, "")
+        taken = path.exists() and not _is_device(path)
+    except OSError as error:
+        raise output_error(path, error) from error
+    if taken and not overwrite:
         raise _exists(path)
 
 

@@ -11,6 +11,7 @@ import polars as pl
 from trace_budget.errors import InputError
 from trace_budget.files.csv_table import CsvFile, CsvTable
 from trace_budget.files.dictionary import Dictionary
+from trace_budget.files.there import is_file
 from trace_budget.schema import caveats
 from trace_budget.schema.tables import CALLS, MARKERS
 from trace_budget.schema.trace import Caveat
@@ -99,7 +100,7 @@ def stem_of(path: Path) -> str:
 def sibling(path: Path, stem: str) -> Path | None:
     """Return the CSV file called `stem` beside `path`, if there is one."""
     found = (path.with_name(stem + suffix) for suffix in SUFFIXES)
-    return next((candidate for candidate in found if candidate.is_file()), None)
+    return next((candidate for candidate in found if is_file(candidate)), None)
 
 
 def overlaps(first: pl.DataFrame, second: pl.DataFrame) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from trace_budget.files.inflate import CHUNK_BYTES
 from trace_budget.files.parquet_folder import table_names
+from trace_budget.files.there import is_file
 from trace_budget.readers.ranks import COMPANION, MAIN
 
 
@@ -17,7 +18,7 @@ def digest_of(path: Path) -> str:
         parts = [path / f"{name}.parquet" for name in names]
     else:
         wal = path.with_name(path.name + "-wal")
-        parts = [path, *([wal] if wal.is_file() else [])]
+        parts = [path, *([wal] if is_file(wal) else [])]
         digest.update(beside(path))
     for part in parts:
         digest.update(part.name.encode() if names else b"")

@@ -13,6 +13,7 @@ from pathlib import Path
 from trace_budget import readers
 from trace_budget.contracts import Head, Reader
 from trace_budget.errors import InputError
+from trace_budget.files import there
 from trace_budget.files.inflate import CHUNK_BYTES, PlainStream
 from trace_budget.files.parquet_folder import only_trace, table_names
 from trace_budget.files.probe import PROBE_BYTES
@@ -65,7 +66,7 @@ class Folder:
 
 def is_folder(path: Path) -> bool:
     """Whether a path is a folder of traces; a folder of tables that is one trace is not."""
-    return path.is_dir() and not table_names(only_trace(path))
+    return there.is_folder(path) and not table_names(only_trace(path))
 
 
 def look_into(path: Path, format: str | None = None) -> Folder:  # noqa: A002  (the word users know)

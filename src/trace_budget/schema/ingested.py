@@ -47,7 +47,8 @@ def to_files(trace: Trace) -> dict[str, bytes]:
 
 def _facts(trace: Trace) -> pl.DataFrame:
     caveats = [{name: getattr(caveat, name) for name in Caveat.__dataclass_fields__} for caveat in trace.caveats]
-    row = {"source": trace.path, **{name: getattr(trace, name) for name in _PLAIN}, "caveats": caveats}
+    source = trace.path.encode("utf-8", "replace").decode()  # a file name may be no text; a Parquet string is
+    row = {"source": source, **{name: getattr(trace, name) for name in _PLAIN}, "caveats": caveats}
     return pl.DataFrame([row], schema=FACTS.empty().schema)
 
 
