@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from formats.answers import SAMPLES, said
 from fuzz.protobuf_level import packets_of, trace_of, written_varint
 from trace_budget import api
 from trace_budget.errors import InputError
+from trace_budget.files import json_segment
 from trace_budget.schema.trace import Trace
 
 KERNELS = 63
@@ -363,3 +364,38 @@ def test_sums_whose_shares_do_not_add_up_are_told(tmp_path: Path) -> None:
         path = f"kernel_stats_csv/{sample}"
         assert "bad_sums" not in codes(api.open_trace(SAMPLES / path))
         assert "bad_sums" in codes(api.open_trace(changed_text(tmp_path, path, damaged)))
+
+
+def test_facts_of_another_type_in_an_ingested_trace_are_refused(tmp_path: Path) -> None:
+    assert said("ingest", str(SAMPLES / "kineto/same_run.json"), "-o", str(tmp_path), "-q").code == 0
+    (folder,) = tmp_path.iterdir()
+    noted = pl.read_parquet_metadata(folder / "trace.parquet")
+    facts = pl.read_parquet(folder / "trace.parquet").with_columns(pl.lit(b"0").alias("rank"))
+    facts.write_parquet(
+        folder / "trace.parquet", metadata={k: v for k, v in noted.items() if k.startswith("trace_budget.")}
+    )
+    with pytest.raises(InputError, match=r"trace\.rank is Binary, not Int64"):
+        api.open_trace(folder)
+
+
+def test_a_document_in_which_every_event_is_beyond_mending_is_given_up_quickly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = 0
+    whole = json_segment.candidates
+
+    def counted(text: bytes) -> Iterator[bytes]:
+        nonlocal asked
+        for candidate in whole(text):
+            asked += 1
+            yield candidate
+
+    monkeypatch.setattr(json_segment, "candidates", counted)
+    bad = b'{"ph": "X", "cat": "kernel", "name" "k": {]1}, "ts": 1.5, "dur": 1, "pid": 0, "tid": 7},\n'
+    good = b'{"ph": "X", "cat": "kernel", "name": "k", "ts": 9.5, "dur": 1, "pid": 0, "tid": 7}'
+    path = tmp_path / "trace.json"
+    path.write_bytes(b'{"schemaVersion": 1, "traceEvents": [\n' + bad * 3_000 + good + b"\n]}")
+    trace = api.open_trace(path)
+    assert kernels(trace) == 1
+    assert {caveat.code: caveat.count for caveat in trace.caveats}["damaged_events_dropped"] == 3_000
+    assert asked < 4 * json_segment.HOPELESS + 2 * 3_000

@@ -36,8 +36,11 @@ def candidates(text: bytes) -> Iterator[bytes]:
     yield _STRING_OR_WORD.sub(_known_word, text)
     yield _with_tokens_mended(text)
     named = _requoted(text, _NAME_OPENS, _NAME_CLOSES)
-    yield _with_tokens_mended(named)
-    yield _with_tokens_mended(_requoted(named, _STRING_OPENS, _STRING_CLOSES))
+    if named != text:
+        yield _with_tokens_mended(named)
+    quoted = _requoted(named, _STRING_OPENS, _STRING_CLOSES)
+    if quoted != named:
+        yield _with_tokens_mended(quoted)
 
 
 def _known_word(found: re.Match[bytes]) -> bytes:

@@ -14,6 +14,7 @@ from trace_budget.units import ns_from_us, us_of_bytes
 
 KAPPA_FINE = 0.15
 KAPPA_LIMIT = 0.5
+UNIT_SLIP = 20.0
 FloatArray = npt.NDArray[np.float64]
 
 
@@ -126,15 +127,22 @@ def _invalid(change: Change, median: float, gross: float, kappa: float | None) -
     if kappa is not None and abs(kappa - 1.0) > KAPPA_LIMIT and not change.force:
         return (
             f"baseline mismatch: the kernel takes {median / 1000:.3f} us in the trace, the baseline"
-            f" {change.baseline_us:.3f} us (ratio {kappa:.3f}, allowed 0.5 to 1.5): another shape, layout or kernel was"
-            " benchmarked; --force overrides"
+            f" {change.baseline_us:.3f} us (ratio {kappa:.3f}, allowed 0.5 to 1.5): {_slip(1 / kappa, 1)};"
+            " --force overrides"
         )
     if change.saving_us is not None and gross > median and not change.clip:
         return (
             f"the saving of {gross / 1000:.3f} us exceeds the kernel's own {median / 1000:.3f} us (median in the"
-            " trace): another kernel or layout was benchmarked; --clip cuts it to the kernel"
+            f" trace): {_slip(gross, median)}; --clip cuts it to the kernel"
         )
     return ""
+
+
+def _slip(given: float, measured: float) -> str:
+    """What most likely makes a time so much larger than it is in the trace."""
+    if given > UNIT_SLIP * measured:
+        return "are its times in ns? They are given in us"
+    return "another shape, layout or kernel was benchmarked"
 
 
 def _kappa_caveats(kappa: float | None, change: Change) -> list[Caveat]:

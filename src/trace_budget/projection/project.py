@@ -18,7 +18,7 @@ from trace_budget.projection.ground import Ground, interval
 from trace_budget.projection.match import Match
 from trace_budget.projection.statistics import pairs_needed, runs_needed
 from trace_budget.projection.target import Target, common_ground, site_of, target_of
-from trace_budget.projection.token import Token, token_of
+from trace_budget.projection.token import Token, impossible, token_of
 from trace_budget.projection.verdict import Percent, Verdict, judge
 from trace_budget.schema.findings import Found, Steps
 from trace_budget.schema.options import Change, Policy, Range, Selection, TokenInput
@@ -126,7 +126,7 @@ def conclude(
     limits = _per_step(raw, hit, ns_from_us(change.per_step_us or 0.0))
     answers = evidence(change, saving, calls, steps, layers, raw)
     pct = _percent(limits, float(durations.sum()) / calls.steps * hit.high, token)
-    invalid = saving.invalid or _unknown_steps(steps)
+    invalid = saving.invalid or _unknown_steps(steps) or impossible(token)
     verdict = judge(pct, answers, ask.policy, invalid, limits.contended, saving.bound_only)
     required = _required(ask.policy, token, calls, hit, change, verdict.dilution, float(durations.mean()))
     effect = pct.expected * verdict.dilution

@@ -64,7 +64,8 @@ def rank(found: Found, asked: CandidateSet, others: Sequence[Found] = ()) -> Ran
     base = common_ground(sites, asked.token.loop)
     claims = [tuple(part.claim for part in target) for target in targets]
     alone = interval(base, claims)
-    chosen = _chosen(asked.candidates, alone)
+    usable = [not target[0].saving.invalid for target in targets]
+    chosen = _chosen(asked.candidates, alone, usable)
     sets = [chosen, *([other for other in chosen if other != index] for index in chosen)]
     together = interval(base, [_merged([claims[index] for index in members]) for members in sets])
     common = common_facts(found, asked.token)
@@ -79,7 +80,9 @@ def rank(found: Found, asked: CandidateSet, others: Sequence[Found] = ()) -> Ran
         if index in chosen:
             marginal = float(together.expected[0] - together.expected[1 + chosen.index(index)])
         rows.append(Ranked(candidate, projection, marginal, index in chosen))
-    ordered = sorted(rows, key=lambda row: (-row.alone.limits.expected, row.candidate.id))
+    ordered = sorted(
+        rows, key=lambda row: (bool(row.alone.saving.invalid), -row.alone.limits.expected, row.candidate.id)
+    )
     joint = Together(float(together.low[0]), float(together.expected[0]), float(together.high[0]))
     total = float(sum(alone.expected[index] for index in chosen))
     return Ranking(tuple(ordered), _in_order(joint), total)
@@ -90,15 +93,16 @@ def _in_order(joint: Together) -> Together:
     return Together(low, min(max(joint.expected, low), joint.high), joint.high)
 
 
-def _chosen(candidates: Sequence[Candidate], alone: Interval) -> list[int]:
-    """All candidates, but of each group only the one that saves most."""
+def _chosen(candidates: Sequence[Candidate], alone: Interval, usable: Sequence[bool]) -> list[int]:
+    """All candidates that are not INVALID, but of each group only the one that saves most."""
     best: dict[str, int] = {}
     for index, candidate in enumerate(candidates):
-        if candidate.group is not None:
+        if candidate.group is not None and usable[index]:
             rival = best.get(candidate.group)
             if rival is None or alone.expected[index] > alone.expected[rival]:
                 best[candidate.group] = index
-    return [i for i, candidate in enumerate(candidates) if candidate.group is None or best[candidate.group] == i]
+    best_of = [candidate.group is None or best.get(candidate.group) == i for i, candidate in enumerate(candidates)]
+    return [i for i, is_best in enumerate(best_of) if is_best and usable[i]]
 
 
 def _no_double_claims(candidates: Sequence[Candidate], targets: Sequence[Target], ops: int) -> None:

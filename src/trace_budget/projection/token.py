@@ -13,6 +13,7 @@ from trace_budget.schema.trace import Caveat
 from trace_budget.units import ns_from_ms
 
 PROFILED_OFF = 0.10
+UNIT_SLIP = 20.0  # no profiler and no load changes a token this much; ms for us does
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,21 @@ def _number(value: object) -> float:
 def _caveats(inflation: float | None) -> tuple[Caveat, ...]:
     if inflation is None or abs(inflation - 1.0) <= PROFILED_OFF:
         return ()
+    cause = (
+        "the profiler or another load changed the run" if inflation > 1 else "the trace is of a smaller load or part"
+    )
     text = (
-        f"the profiled token takes {inflation:.2f} times the stated one: the profiler or another load changed the run; "
+        f"the profiled token takes {inflation:.2f} times the stated one: {cause}; "
         "us per call come from the trace, percentages from the stated token"
     )
     return (Caveat("profiler_inflation", text, 1, "warning"),)
+
+
+def impossible(token: Token) -> str:
+    """Why the stated token cannot be of this trace; '' when it can."""
+    if token.inflation is None or 1 / UNIT_SLIP <= token.inflation <= UNIT_SLIP:
+        return ""
+    return (
+        f"the token of {token.token_ns / 1e6:g} ms that was stated cannot be of this trace, where one takes"
+        f" {token.token_ns * token.inflation / 1e6:g} ms: is --token-ms in ms?"
+    )

@@ -165,12 +165,15 @@ def _lines(p: Projection) -> tuple[Line, ...]:
         f"{show_number(per_token / 1000, 4)} ms of {show_number(token_ms, 3)} ms a token = {show_pct(p.pct.naive)}"
     )
     durations = m.ops["dur_ns"].drop_nulls()
+    mean = show_us(us_from_ns(float(durations.to_numpy().mean())))
     today = (
-        f"today {show_us(us_from_ns(float(_median(durations.to_numpy()))))} us a call (median of {m.ops.height}),"
+        f"today {show_us(us_from_ns(float(_median(durations.to_numpy()))))} us a call"
+        f" (median of {m.ops.height}, mean {mean}),"
         f" {show_pct(p.pct.ceiling)} of the token in all: the ceiling"
     )
     return (
         Line(m.kernel, "title"),
+        *([Line("INVALID, see below: these figures are of no use", "bad")] if p.verdict.verdict == "INVALID" else []),
         Line(arithmetic),
         Line(today),
         Line(_token_line(p), "dim"),
@@ -260,7 +263,7 @@ def _verdict_lines(p: Projection) -> tuple[Line, ...]:
         seen = show_pct(p.pct.expected * p.verdict.dilution)
         text = (
             f"an endpoint A/B needs about {p.runs_needed} runs an arm, or {p.pairs_needed} interleaved pairs,"
-            f" to see the expected {seen}"
+            f" to see {seen}, the expected % x dilution {p.verdict.dilution:g}"
         )
         lines.append(Line(text, "dim"))
     if p.verdict.verdict != "INVALID":
