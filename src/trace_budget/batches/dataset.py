@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -48,7 +49,7 @@ def encoded(spec: TableSpec, frame: pl.DataFrame, question: Question) -> bytes:
 
 def failure_name(trace_id: str | None, path: str, again: bool) -> str:
     """The name of a failure's file; `again` marks what may end otherwise when tried again."""
-    key = hashlib.blake2b(f"{trace_id} {path}".encode(), digest_size=16).hexdigest()
+    key = hashlib.blake2b(os.fsencode(f"{trace_id} {path}"), digest_size=16).hexdigest()  # names need not be UTF-8
     return f"{key}{AGAIN if again else ''}{SUFFIX}"
 
 
@@ -79,6 +80,15 @@ class Dataset:
     def remove_failure(self, name: str) -> None:
         """Remove a failure that is none any more."""
         self.store.remove(f"{folder_of(FAILURES.name, self.question.key())}/{name}")
+
+    def failed_paths(self, stems: Iterable[str]) -> dict[str, str]:
+        """The path in each of these files of failures; one that another run removed meanwhile is passed over."""
+        found: dict[str, str] = {}
+        for stem in sorted(stems):
+            name = f"{folder_of(FAILURES.name, self.question.key())}/{stem}{SUFFIX}"
+            if self.store.has(name):
+                found[stem] = joined(self.store, FAILURES, [name])["path"][0]
+        return found
 
     def has_run(self, trace_id: str) -> bool:
         """Whether a trace is finished."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from trace_budget.errors import UsageError
+from trace_budget.text import safe
 
 _MODELS = (
     "baichuan|bert|chatglm|deepseek|falcon|gemma|glm|gpt|granite|grok|hunyuan|internlm|jamba|kimi|llama|mamba|minimax|"
@@ -19,6 +20,7 @@ _USUAL = (
     re.compile(r"(?:^|[/_.-])(?:bs|batch|batch_size)[=_-]?(?P<batch_size>\d+)(?!\d)", re.IGNORECASE),
     re.compile(r"(?:^|[/_.-])(?P<device>(?:MI|[ABHL]|BW|K|Z|V|RTX)\d{2,4}[A-Z]{0,3})(?=[/_.-]|$)"),
 )
+_MOST = 2**63 - 1  # what a column of whole numbers holds: a longer one in a name is no batch size
 COLUMNS = ("model", "device", "batch_size")
 
 
@@ -47,11 +49,14 @@ def checked_pattern(text: str) -> re.Pattern[str]:
 def told_by(relative: str, name_pattern: str | None = None) -> Told:
     """What the path below the folder given tells; a pattern of the user comes before the usual spellings."""
     found: dict[str, str] = {}
+    shown = safe(relative)
     for pattern in (*((checked_pattern(name_pattern),) if name_pattern else ()), *_USUAL):
-        match = pattern.search(relative)
+        match = pattern.search(shown)
         for name, value in (match.groupdict() if match else {}).items():
             if value is not None:
                 found.setdefault(name, value)
     batch = found.get("batch_size", "")
     tags = {name: value for name, value in sorted(found.items()) if name not in COLUMNS}
-    return Told(found.get("model"), found.get("device"), int(batch) if batch.isdecimal() else None, tags)
+    number = int(batch) if batch.isdecimal() else None
+    fits = number is not None and number <= _MOST
+    return Told(found.get("model"), found.get("device"), number if fits else None, tags)

@@ -17,9 +17,10 @@ from trace_budget.batches.names import checked_pattern
 from trace_budget.batches.question import Question
 from trace_budget.batches.sources import Source, find_sources
 from trace_budget.batches.work import FAILED, LEFT_OUT, RETRIED, Task, Trouble, record, work
-from trace_budget.errors import InputError
+from trace_budget.errors import InputError, UsageError
 from trace_budget.files.store import plain_address, store_at
 from trace_budget.schema.dataset import FAILURES, PROJECTIONS, RUNS
+from trace_budget.text import safe
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,6 +81,8 @@ def batch(
     written: what is finished stays.
     """
     asked, hands = question or Question(), workers or Workers()
+    if not str(out):
+        raise UsageError("no folder for the dataset", where="-o", expected="a folder or URL", found="an empty name")
     if asked.name_pattern is not None:
         checked_pattern(asked.name_pattern)
     named = [plain_address(str(place)) for place in ([places] if isinstance(places, str | Path) else places)]
@@ -139,6 +142,7 @@ def _answered(
     )
     stems = [stem for one in everything for stem in (_stem(one), _stem(one, again=True))]
     ids = tuple(str(one.identity.trace_id) for one in plan.planned)
+    _forget_superseded(dataset, everything, frozenset(stems))
     return Batch(dataset, ids, tuple(stems), len(plan.planned) - len(todo), others)
 
 
@@ -171,6 +175,14 @@ def _forget_recovered(dataset: Dataset, planned: Sequence[Planned]) -> None:
                 dataset.remove_failure(f"{stem}.parquet")
 
 
+def _forget_superseded(dataset: Dataset, everything: Sequence[Identity], stems: frozenset[str]) -> None:
+    """Remove the failures of files that were looked at again and are something else now."""
+    paths = {safe(one.source.relative) for one in everything}
+    for stem, path in dataset.failed_paths(dataset.stems(FAILURES.name) - stems).items():
+        if path in paths:
+            dataset.remove_failure(f"{stem}.parquet")
+
+
 def _record_copies(dataset: Dataset, plan: Sorted) -> None:
     """Rows for files with the content of another: as that one where it gave no run, else left out."""
     known = dataset.stems(FAILURES.name)
@@ -180,5 +192,5 @@ def _record_copies(dataset: Dataset, plan: Sorted) -> None:
     ends = {path: (outcome, code) for path, outcome, code in columns.rows()}
     for copy, first in new:
         text = f"{copy.source.relative}: the same content as {first.source.relative}"
-        outcome, code = ends.get(first.source.relative, (LEFT_OUT, "duplicate"))
+        outcome, code = ends.get(safe(first.source.relative), (LEFT_OUT, "duplicate"))
         record(dataset, Planned(copy, ""), Trouble(outcome, code, text))

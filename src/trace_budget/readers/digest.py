@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from pathlib import Path
 
 from trace_budget.files.inflate import CHUNK_BYTES
@@ -20,6 +21,8 @@ def digest_of(path: Path) -> str:
         wal = path.with_name(path.name + "-wal")
         parts = [path, *([wal] if is_file(wal) else [])]
         digest.update(beside(path))
+        for companion in _companions(path):
+            digest.update(_content(companion, stamp_of(companion)))
     for part in parts:
         digest.update(part.name.encode() if names else b"")
         with part.open("rb") as file:
@@ -30,9 +33,25 @@ def digest_of(path: Path) -> str:
 
 def beside(path: Path) -> bytes:
     """Names and sizes of the files that are read together with a kernel trace in CSV; nothing for other files."""
+    sizes = [f"{file.name} {file.stat().st_size}" for file in _companions(path)]
+    return "; ".join(sizes).encode(errors="surrogateescape")
+
+
+def _companions(path: Path) -> list[Path]:
+    """The files beside a kernel trace in CSV that may be read together with it, by name."""
     if not MAIN.search(path.name):
-        return b""
-    sizes = [
-        f"{file.name} {file.stat().st_size}" for file in sorted(path.parent.iterdir()) if COMPANION.search(file.name)
-    ]
-    return "; ".join(sizes).encode()
+        return []
+    return sorted(file for file in path.parent.iterdir() if COMPANION.search(file.name) and is_file(file))
+
+
+def stamp_of(path: Path) -> tuple[int, ...]:
+    """Size, times and number of a file: what differs when it was written again or replaced."""
+    told = path.stat()
+    return told.st_size, told.st_mtime_ns, told.st_ctime_ns, told.st_ino
+
+
+@lru_cache(maxsize=256)
+def _content(path: Path, stamp: tuple[int, ...]) -> bytes:
+    """The digest of one companion; kept while its stamp stays, since all kernel traces of a folder share them."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()

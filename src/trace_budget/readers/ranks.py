@@ -10,6 +10,7 @@ from dataclasses import dataclass
 _JOB = re.compile(rb'"distributedInfo"\s*:\s*(\{[^{}]*)')
 _NUMBER = re.compile(rb'"(rank|world_size)"\s*:\s*"?(\d{1,9})')
 _RANK = tuple(re.compile(rf"(?:^|[-_.]){word}[-_]?(\d+)") for word in ("rank", "TP", "tp"))
+_MOST_DIGITS = 9  # as in what a trace records: a longer number is no rank
 _PARALLEL = re.compile(r"(?:^|[-_.])(?:rank|TP|DP|PP|EP|dp|pp|tp|ep|dcp)[-_]?\d+")
 _CLOCK = re.compile(r"(?<=_)\d+(?=\.\d{9,})|\d{5,}")
 COMPANION = re.compile(
@@ -33,7 +34,7 @@ class Placed:
 def rank_in(name: str) -> int | None:
     """The rank a bare name tells: `rank0.….pt.trace.json.gz`, `…-TP-3.trace.json.gz`; `rank` goes before `tp`."""
     found = next((match for pattern in _RANK if (match := pattern.search(name))), None)
-    return int(found[1]) if found else None
+    return int(found[1]) if found and len(found[1]) <= _MOST_DIGITS else None
 
 
 def shared_name(name: str) -> str:
