@@ -14,7 +14,7 @@ from trace_budget.batches.located import fetched
 from trace_budget.batches.sources import MEMBER, Source
 from trace_budget.contracts import Head
 from trace_budget.errors import InputError
-from trace_budget.files.archive import is_archive, members
+from trace_budget.files.archive import NoRoomError, is_archive, members
 from trace_budget.files.parquet_folder import table_names
 from trace_budget.files.probe import PROBE_BYTES, probe
 from trace_budget.files.sqlite import MAGIC
@@ -91,16 +91,23 @@ def probe_safely(path: Path) -> Head | None:
 
 
 def _members(source: Source, path: Path) -> Iterator[Identity]:
-    """Every trace in an archive; what was read before damage stays."""
+    """Every trace in an archive; what was read before damage stays, and of two with one name the later counts."""
+    found: list[Identity] = []
+    last: dict[str | None, int] = {}
     try:
-        for found in members(path):
-            relative = f"{source.relative}{MEMBER}{found.name}"
-            inside = replace(source, relative=relative, member=found.name, size_bytes=found.path.stat().st_size)
-            one = _member(inside, found.path)
+        for each in members(path):
+            last[each.name] = each.index
+            relative, size = f"{source.relative}{MEMBER}{each.name}", each.path.stat().st_size
+            inside = replace(source, relative=relative, member=each.name, index=each.index, size_bytes=size)
+            one = _member(inside, each.path)
             if one is not None:
-                yield replace(one, digest=digest_of(found.path))
+                found.append(replace(one, digest=digest_of(each.path)))
     except InputError as error:
-        yield Identity(source, digest_of(path), refusal=_placed(error.line(), path, source))
+        code = "unreachable" if isinstance(error, NoRoomError) else "unreadable_input"
+        yield Identity(source, digest_of(path), refusal=_placed(error.line(), path, source), code=code)
+    for one in found:
+        again = f"{one.source.relative}: stands twice in the archive, and the later one counts"
+        yield one if last[one.source.member] == one.source.index else replace(one, refusal=again)
 
 
 def _member(inside: Source, path: Path) -> Identity | None:

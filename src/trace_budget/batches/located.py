@@ -18,7 +18,7 @@ def located(source: Source) -> Iterator[Path]:
     """The local file of a source; copies vanish afterwards. Raises InputError when it cannot be fetched or unpacked."""
     with ExitStack() as stack:
         path = stack.enter_context(fetched(source.address)) if is_url(source.address) else Path(source.address)
-        yield path if source.member is None else stack.enter_context(member(path, source.member))
+        yield path if source.member is None else stack.enter_context(member(path, source.member, source.index))
 
 
 @contextmanager

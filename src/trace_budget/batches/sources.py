@@ -20,7 +20,7 @@ class Source:
     """One file (or a folder that is one trace, or one member of an archive).
 
     `address` is a local path or URL; `relative` starts with the name of the folder given, with `!/` before a member;
-    `checksum` is what a remote store tells about the content.
+    `checksum` is what a remote store tells about the content; `index` the member's number in its archive.
     """
 
     address: str
@@ -28,6 +28,7 @@ class Source:
     size_bytes: int
     member: str | None = None
     checksum: str | None = None
+    index: int | None = None
 
     @property
     def folder(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trace_budget import api
@@ -13,9 +14,11 @@ from trace_budget.batches.located import located
 from trace_budget.batches.names import told_by
 from trace_budget.batches.question import Question
 from trace_budget.errors import InputError, NotInTraceError, OutputError, TraceBudgetError
-from trace_budget.files.store import store_at
+from trace_budget.files.archive import NoRoomError
+from trace_budget.files.store import file_system, is_url, reading_from, store_at
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.project import project_candidate
+from trace_budget.readers.digest import digest_of
 from trace_budget.schema.dataset import KERNELS, LAYERS, PROJECTIONS, RUNS, STEPS
 from trace_budget.schema.findings import Found
 from trace_budget.schema.trace import Trace
@@ -89,6 +92,7 @@ def trouble_of(error: Exception, planned: Planned) -> Trouble:
             error.message, where=place, expected=error.expected, found=error.found, advice=error.advice
         )
         code = "not_in_trace" if isinstance(error, NotInTraceError) else "unreadable_input"
+        code = "unreachable" if isinstance(error, NoRoomError | ChangedError) else code
         return Trouble(FAILED, code, told.line())
     if isinstance(error, OSError):
         return Trouble(FAILED, "unreachable", f"{source.relative}: {error.strerror or error}")
@@ -103,13 +107,31 @@ class LeftOutError(InputError):
         super().__init__(message)
 
 
+class ChangedError(InputError):
+    """A file that was replaced between the first look and the end of its analysis."""
+
+
 def _tables(task: Task) -> dict[str, pl.DataFrame]:
     question, planned = task.question, task.planned
     with located(planned.identity.source) as path:
         trace = api.open_trace(path, question.from_format, None, question.trace_processor)
         _workload(trace)
         found = api.analyse(trace, question.scope)
-        return tables_of(found, planned, question)
+        tables = tables_of(found, planned, question)
+        if _changed(planned, path):
+            raise ChangedError("changed while it was read", advice="The next batch reads it again.")
+        return tables
+
+
+def _changed(planned: Planned, path: Path) -> bool:
+    """Whether the content is another than that of the first look, whose key the tables would carry."""
+    source = planned.identity.source
+    if not is_url(source.address) or source.member is not None:
+        return digest_of(path) != planned.identity.digest
+    system, remote = file_system(source.address)
+    with reading_from(source.address):
+        system.invalidate_cache()
+        return str(system.checksum(remote)) != source.checksum
 
 
 def _workload(trace: Trace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import os
 import tarfile
 import tempfile
@@ -24,10 +25,15 @@ _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One file in an archive, lying in a private folder for as long as it is looked at."""
+    """One file in an archive, the `index`-th from 0, in a private folder for as long as it is looked at."""
 
     name: str
     path: Path
+    index: int = 0
+
+
+class NoRoomError(InputError):
+    """The folder for temporary files is full; the archive may be good."""
 
 
 def is_archive(head: bytes, compression: str) -> bool:
@@ -42,11 +48,11 @@ def members(path: Path) -> Iterator[Member]:
     """
     with tempfile.TemporaryDirectory(prefix="trace-budget-") as folder, _named(path):
         budget = _Budget(path)
-        for name, file in _zip_files(path) if _is_zip(path) else _tar_files(path):
+        for index, (name, file) in enumerate(_zip_files(path) if _is_zip(path) else _tar_files(path)):
             target = Path(folder) / _plain_name(name)
             with file:
                 budget.copy(file, target)
-            yield Member(name, target)
+            yield Member(name, target, index)
             target.unlink(missing_ok=True)
 
 
@@ -58,13 +64,17 @@ def _plain_name(name: str) -> str:
 
 
 @contextmanager
-def member(path: Path, name: str) -> Iterator[Path]:
-    """One member by its name, as a private file that is removed afterwards. Raises InputError when it is not there."""
-    found = _zip_member(path, name) if _is_zip(path) else _tar_member(path, name)
+def member(path: Path, name: str, index: int | None = None) -> Iterator[Path]:
+    """One member by its name, as a private file that is removed afterwards. Raises InputError when it is not there.
+
+    `index` says which one where a name stands more than once.
+    """
+    found = _zip_member(path, name) if _is_zip(path) else _tar_member(path, name, index)
     yield from found
 
 
 def _zip_member(path: Path, name: str) -> Iterator[Path]:
+    """The last of this name, as unpacking would leave it."""
     with tempfile.TemporaryDirectory(prefix="trace-budget-") as folder, _named(path):
         target = Path(folder) / _plain_name(name)
         with zipfile.ZipFile(path) as archive, archive.open(name) as file:
@@ -72,9 +82,9 @@ def _zip_member(path: Path, name: str) -> Iterator[Path]:
         yield target
 
 
-def _tar_member(path: Path, name: str) -> Iterator[Path]:
+def _tar_member(path: Path, name: str, index: int | None) -> Iterator[Path]:
     """The cursor of this process goes on behind the last member: members asked for in order are read once."""
-    yield _cursor_at(path).seek(name)
+    yield _cursor_at(path).seek(name, index)
 
 
 @contextmanager
@@ -84,7 +94,16 @@ def _named(path: Path) -> Iterator[None]:
     except KeyError as error:
         raise InputError("no such member", where=str(path), found=str(error)) from None
     except _BROKEN as error:
-        raise _damaged(path, error) from None
+        raise _no_room(path) if _is_full(error) else _damaged(path, error) from None
+
+
+def _is_full(error: Exception) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def _no_room(path: Path) -> NoRoomError:
+    message = f"the temporary folder {tempfile.gettempdir()} is full"
+    return NoRoomError(message, where=str(path), advice="Make room, or set TMPDIR to a folder that has some.")
 
 
 def _damaged(path: Path, error: Exception) -> InputError:
@@ -137,12 +156,12 @@ class _Cursor:
         self.path = path
         self._walk = members(path)
 
-    def seek(self, name: str) -> Path:
+    def seek(self, name: str, index: int | None = None) -> Path:
         for again in (False, True):
             if again:
                 self._walk = members(self.path)
             for found in self._walk:
-                if found.name == name:
+                if found.name == name and index in (None, found.index):
                     return found.path
         raise InputError("no such member", where=str(self.path), found=ascii(name))
 
