@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from batches.datasets import QUESTION
+from batches.datasets import QUESTION, content
 from batches.variants import longer
 from trace_budget.batches.dataset import Dataset
 from trace_budget.batches.identify import Identity
@@ -61,3 +61,23 @@ def test_a_dataset_without_a_name_is_refused(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(UsageError, match="no folder for the dataset"):
         batch(tmp_path, "", QUESTION, Workers("here"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_jobs_added_later_are_counted_as_in_a_fresh_run(few: Path, tmp_path: Path) -> None:
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+
+    def write(stem: str) -> None:
+        for rank in (0, 1):
+            facts = {"backend": "nccl", "rank": rank, "world_size": 2}
+            data = longer(few, 1.0, distributedInfo=facts, run=f"{stem} {rank}")
+            (folder / f"{stem}.rank-{rank}.json.gz").write_bytes(data)
+
+    write("hostA_1713000009")
+    batch(folder, out, QUESTION, Workers("here"))
+    write("hostA_1713000001")
+    batch(folder, out, QUESTION, Workers("here"))
+    batch(folder, tmp_path / "fresh", QUESTION, Workers("here"))
+    assert content(out) == content(tmp_path / "fresh")
+    runs = Dataset(LocalStore(str(out)), QUESTION)
+    assert runs.frame("runs", runs.stems("runs"))["job"].n_unique() == 2

@@ -2,7 +2,7 @@
 
 `table=T/question=Q/TRACE.parquet`: T a declared table, Q the key of the question, TRACE the key of the trace. The file
 in `runs` (or in `failures`) is put last, so it says that the others are complete. Names follow from content, so a
-second run over the same traces puts the same files, and appending never touches what is there.
+second run over the same traces puts the same files, and appending touches nothing but labels of jobs and failures.
 """
 
 from __future__ import annotations
@@ -89,6 +89,13 @@ class Dataset:
             if self.store.has(name):
                 found[stem] = joined(self.store, FAILURES, [name])["path"][0]
         return found
+
+    def relabel(self, trace_id: str, job: str) -> None:
+        """Put the row of a finished trace again, as a rank of another job."""
+        import polars as pl
+
+        row = self.frame(RUNS.name, [trace_id]).with_columns(pl.lit(job).alias("job"))
+        self.put(trace_id, {RUNS.name: row})
 
     def has_run(self, trace_id: str) -> bool:
         """Whether a trace is finished."""

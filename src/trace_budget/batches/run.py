@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+_REPEATED = re.compile(r" \(\d+\)$")
 LOOKING, ANALYSING = "looking", "analysing"
 Progress = Callable[[str, int, int], None]
 
@@ -142,6 +144,7 @@ def _answered(
     )
     stems = [stem for one in everything for stem in (_stem(one), _stem(one, again=True))]
     ids = tuple(str(one.identity.trace_id) for one in plan.planned)
+    _relabel(dataset, plan.planned)
     _forget_superseded(dataset, everything, frozenset(stems))
     return Batch(dataset, ids, tuple(stems), len(plan.planned) - len(todo), others)
 
@@ -173,6 +176,16 @@ def _forget_recovered(dataset: Dataset, planned: Sequence[Planned]) -> None:
             stem = _stem(one.identity, again)
             if stem in failures and (one.identity.trace_id in finished or (again and _stem(one.identity) in failures)):
                 dataset.remove_failure(f"{stem}.parquet")
+
+
+def _relabel(dataset: Dataset, planned: Sequence[Planned]) -> None:
+    """Give finished traces the job that a fresh run would: a job found later may come before them in order."""
+    if not any(_REPEATED.search(one.job) for one in planned):
+        return
+    labels = {str(one.identity.trace_id): (safe(one.identity.source.relative), safe(one.job)) for one in planned}
+    for trace_id, path, job in dataset.frame(RUNS.name, labels).select("trace_id", "path", "job").rows():
+        if labels[trace_id][0] == path and labels[trace_id][1] != job:
+            dataset.relabel(trace_id, labels[trace_id][1])
 
 
 def _forget_superseded(dataset: Dataset, everything: Sequence[Identity], stems: frozenset[str]) -> None:
