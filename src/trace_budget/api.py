@@ -13,6 +13,7 @@ from trace_budget.analysis.steps import find_steps
 from trace_budget.contracts import Reader, ReadOptions
 from trace_budget.errors import InputError, NotInTraceError
 from trace_budget.readers.detect import detect
+from trace_budget.schema.caveats import advice_for
 from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Change, Policy, Range, Scope, Selection, TokenInput
 from trace_budget.schema.trace import Trace
@@ -105,7 +106,9 @@ def _with_timeline(trace: Trace) -> None:
             where=trace.path,
             expected="kernels, copies or memsets",
             found=f"{trace.events or 0} events, none on a device",
-            advice="Is this a CPU-only rank, the frontend process, or a recording without GPU activities?",
+            advice=advice_for(
+                trace.caveats, "Is this a CPU-only rank, the frontend process, or a recording without GPU activities?"
+            ),
         )
 
 

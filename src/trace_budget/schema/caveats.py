@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from trace_budget.schema.trace import Caveat
@@ -73,6 +75,12 @@ def several_processes(count: int) -> tuple[Caveat, ...]:
     """Work of more than one process in one file: their sums are not one rank's."""
     text = "processes share this file: their work is kept apart by pid, and sums over all of them are not one rank's"
     return (Caveat("several_processes", text, count, "warning"),) if count > 1 else ()
+
+
+def advice_for(found: Sequence[Caveat], otherwise: str) -> str:
+    """What to do about something that is missing: a damaged file is the likeliest cause, where there is one."""
+    partial = next((caveat.text for caveat in found if caveat.code == "partial_file"), "")
+    return f"Copy the file again: {partial}." if partial else otherwise
 
 
 def partial_file(reason: str) -> Caveat:

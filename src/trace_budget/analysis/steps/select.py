@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from trace_budget.errors import NotInTraceError, UsageError
+from trace_budget.schema.caveats import advice_for
 from trace_budget.schema.findings import PHASES
 from trace_budget.schema.options import Scope
 from trace_budget.schema.trace import Caveat, Trace
@@ -139,7 +140,7 @@ def _always_one(steps: pl.DataFrame, trace: Trace, scope: Scope, phase: str) -> 
             where=trace.path,
             expected="at least one complete step",
             found=f"{partial.height} partial",
-            advice="Record a few more steps.",
+            advice=advice_for(trace.caveats, "Record a few more steps."),
         )
     phases = ", ".join(sorted(set(steps["phase"].to_list()))) or "none"
     raise NotInTraceError(
