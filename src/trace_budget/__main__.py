@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False  # importing `typing` for it would double the time that `--help` takes
@@ -20,7 +21,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     A bug is the one thing that is not caught: its traceback is printed by Python, which then exits with 1.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
-    return _help() if given == ["--help"] else _guarded(given)
+    try:
+        _open_what_is_closed()
+        return _help() if given == ["--help"] else _guarded(given)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _open_what_is_closed() -> None:
+    """A standard stream that was closed (`>&-`) must not be the next file that is opened; stdout tells that it is."""
+    for name, flags in (("stdin", os.O_RDONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.open(os.devnull, flags), mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _help() -> int:
@@ -28,8 +41,21 @@ def _help() -> int:
     with open(f"{__file__.removesuffix('__main__.py')}{HELP}", encoding="utf-8") as page:  # noqa: PTH123  (pathlib is slow)
         text = page.read()
     encoding = sys.stdout.encoding or "ascii"
-    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+    try:
+        sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+        sys.stdout.flush()
+    except OSError as error:
+        return _told(error)
     return 0
+
+
+def _told(error: OSError) -> int:
+    from trace_budget.files.standard import stdout_failed
+
+    failure = stdout_failed(error)
+    if isinstance(failure, SystemExit):
+        raise failure
+    return _fail(failure.line(), failure.exit_code)
 
 
 def _guarded(arguments: list[str]) -> int:
@@ -42,8 +68,6 @@ def _guarded(arguments: list[str]) -> int:
         return _run(arguments)
     except TraceBudgetError as error:
         return _fail(error.line(), error.exit_code)
-    except KeyboardInterrupt:
-        return INTERRUPTED
 
 
 def _run(arguments: list[str]) -> int:
@@ -51,10 +75,12 @@ def _run(arguments: list[str]) -> int:
 
     from trace_budget.cli import NAMES, PROGRAM, build
     from trace_budget.errors import UsageError
+    from trace_budget.files.standard import told_stdout
 
     wanted = arguments[:1] if arguments[:1] and arguments[0] in NAMES else NAMES
     try:
-        code = typer.main.get_command(build(wanted))(arguments, prog_name=PROGRAM, standalone_mode=False)
+        with told_stdout():
+            code = typer.main.get_command(build(wanted))(arguments, prog_name=PROGRAM, standalone_mode=False)
     except typer.Abort:
         return INTERRUPTED
     except Exception as error:
@@ -67,9 +93,10 @@ def _run(arguments: list[str]) -> int:
 
 
 def _fail(text: str, code: int) -> int:
+    from trace_budget.files.standard import say
     from trace_budget.text import safe
 
-    sys.stderr.write(f"trace-budget: {safe(' '.join(text.splitlines()))}\n")
+    say(f"trace-budget: {safe(' '.join(text.splitlines()))}")
     return code
 
 

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from trace_budget import render
 from trace_budget.cli._groups import option
 from trace_budget.cli._values import one_of
 from trace_budget.errors import OutputError, UsageError
-from trace_budget.files.write import output_error, refuse_existing, write_bytes
+from trace_budget.files.standard import say, stdout_failed
+from trace_budget.files.write import refuse_existing, write_bytes
 from trace_budget.text import safe
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class Output:
     def say(self, text: str) -> None:
         """One line on stderr, unless quiet."""
         if not self.quiet:
-            typer.echo(safe(text), err=True)
+            say(safe(text))
 
 
 def emit(report: Report, output: Output) -> None:
@@ -121,19 +120,5 @@ def _to_stdout(data: bytes) -> None:
     try:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        _leave_quietly()
     except OSError as error:
-        _drop_stdout()
-        raise output_error("stdout", error) from error
-
-
-def _leave_quietly() -> None:
-    """The reader of the pipe is gone (`| head`): end as other tools do, without a word."""
-    _drop_stdout()
-    raise SystemExit(141)
-
-
-def _drop_stdout() -> None:
-    """Send what is still buffered nowhere, or the interpreter would complain at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise stdout_failed(error) from error

@@ -27,6 +27,7 @@ _REASONS = {
     errno.ENOSPC: ("the disk is full", "Free some space, or give another path."),
     errno.EDQUOT: ("the disk quota is used up", "Free some space, or give another path."),
     errno.EFBIG: ("the file would be larger than allowed here", "Give another path."),
+    errno.EBADF: ("it is closed", "Let it go to a terminal, a file or a pipe."),
     errno.ENAMETOOLONG: ("the file name is too long", "Give a shorter one."),
 }
 
