@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import eq
 from pathlib import Path
 
 import polars as pl
@@ -158,6 +159,9 @@ class _Builder:
             if line.count('"') % 2:
                 self._open.lose(self._line_count + mark + 1)
             return True
+        if self._open is not None and self._open.is_headed_by(cells):
+            self._open.lose(self._line_count + mark + 1)
+            return True
         # a header names columns: what holds numbers is a row whose first cell is odd
         ends = self._ends_tables and not any(_NUMBER.fullmatch(cell) for cell in cells)
         if ends:
@@ -217,6 +221,10 @@ class _OpenTable:
         """The numbers of the lines that have as many cells as the header."""
         return self._lines.fitting(lines, first_number)
 
+    def is_headed_by(self, cells: Cells) -> bool:
+        """Whether these are the cells of its header once more, some of them damaged."""
+        return 2 * sum(map(eq, cells, self._header)) > len(self._header)
+
     def lose(self, *numbers: int) -> None:
         """Count lines that were given up, by their numbers."""
         self._dropped += len(numbers)
@@ -262,6 +270,8 @@ def _wanted(shape: Shape) -> tuple[str, ...]:
 def _split(chunk: bytes) -> pl.Series:
     """The lines of a chunk, blank ones as null; bytes that are not UTF-8 become replacement characters."""
     text = chunk.replace(_NO_SEPARATOR.encode(), b"?") if _NO_SEPARATOR.encode() in chunk else chunk
+    if _BOM in text:  # of files that were joined
+        text = text.removeprefix(_BOM).replace(b"\n" + _BOM, b"\n")
     table = pl.read_csv(
         text,
         has_header=False,
