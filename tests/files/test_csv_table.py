@@ -226,15 +226,6 @@ def test_rows_above_their_header_are_counted(tmp_path: Path) -> None:
     assert (table.frame["Start"].to_list(), table.dropped, table.bad_line) == ([5], 2, 2)
 
 
-def test_a_damaged_header_among_rows_is_no_row(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("Start,Duration,Name\n1,2,f\nStart,5,Name\n3,4,g\n")
-    shape = Shape("t", lambda cells: cells == ("Start", "Duration", "Name"), "Name", texts=("Name",))
-    (table,) = read_csv(path, (shape,), "Start").tables
-    assert table.frame["Name"].to_list() == ["f", "g"]
-    assert (table.dropped, table.bad_line) == (1, 3)
-
-
 def test_files_with_marks_of_byte_order_can_be_joined(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("\ufeffStart,Name\n1,f\n\ufeffStart,Name\n3,g\n", encoding="utf-8")

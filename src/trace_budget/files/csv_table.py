@@ -6,7 +6,6 @@ import csv
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from operator import eq
 from pathlib import Path
 
 import polars as pl
@@ -159,9 +158,6 @@ class _Builder:
             if line.count('"') % 2:
                 self._open.lose(self._line_count + mark + 1)
             return True
-        if self._open is not None and self._open.is_headed_by(cells):
-            self._open.lose(self._line_count + mark + 1)
-            return True
         # a header names columns: what holds numbers is a row whose first cell is odd
         ends = self._ends_tables and not any(_NUMBER.fullmatch(cell) for cell in cells)
         if ends:
@@ -220,10 +216,6 @@ class _OpenTable:
     def rows_among(self, lines: pl.Series, first_number: int) -> list[int]:
         """The numbers of the lines that have as many cells as the header."""
         return self._lines.fitting(lines, first_number)
-
-    def is_headed_by(self, cells: Cells) -> bool:
-        """Whether these are the cells of its header once more, some of them damaged."""
-        return 2 * sum(map(eq, cells, self._header)) > len(self._header)
 
     def lose(self, *numbers: int) -> None:
         """Count lines that were given up, by their numbers."""
