@@ -13,6 +13,7 @@ from trace_budget.units import show_count, show_number, show_pct, show_us, us_fr
 
 STYLES = {"GO": "good", "MARGINAL": "warn", "NO-GO": "bad", "INVALID": "bad"}
 SCHEMA = "trace-budget/verdict/1"
+APART = 0.005  # of the median: a mean that differs more is worth a word
 
 
 def project_report(found: Found, projection: Projection) -> Report:
@@ -164,11 +165,11 @@ def _lines(p: Projection) -> tuple[Line, ...]:
         f"{show_us(saved)} us a call x {show_count(m.calls_per_step)} calls{layers}{hit}{split} = "
         f"{show_number(per_token / 1000, 4)} ms of {show_number(token_ms, 3)} ms a token = {show_pct(p.pct.naive)}"
     )
-    durations = m.ops["dur_ns"].drop_nulls()
-    mean = show_us(us_from_ns(float(durations.to_numpy().mean())))
+    durations = m.ops["dur_ns"].drop_nulls().to_numpy()
+    median, mean = us_from_ns(float(_median(durations))), us_from_ns(float(durations.mean()))
+    apart = f", mean {show_us(mean)}" if abs(mean - median) > APART * median else ""
     today = (
-        f"today {show_us(us_from_ns(float(_median(durations.to_numpy()))))} us a call"
-        f" (median of {m.ops.height}, mean {mean}),"
+        f"today {show_us(median)} us a call (median of {m.ops.height}{apart}),"
         f" {show_pct(p.pct.ceiling)} of the token in all: the ceiling"
     )
     return (
