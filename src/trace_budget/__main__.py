@@ -77,7 +77,8 @@ def _run(arguments: list[str]) -> int:
     from trace_budget.errors import UsageError
     from trace_budget.files.standard import told_stdout
 
-    wanted = arguments[:1] if arguments[:1] and arguments[0] in NAMES else NAMES
+    asked = arguments[:1] if arguments[:1] and arguments[0] in NAMES else []
+    wanted = asked or NAMES
     try:
         with told_stdout():
             code = typer.main.get_command(build(wanted))(arguments, prog_name=PROGRAM, standalone_mode=False)
@@ -88,7 +89,8 @@ def _run(arguments: list[str]) -> int:
         message = getattr(error, "format_message", None)
         if message is None:
             raise
-        return _fail(f"{_sentence(message())} See `{PROGRAM} --help`.", UsageError.exit_code)
+        command = " ".join((PROGRAM, *asked))
+        return _fail(f"{_sentence(message())} See `{command} --help`.", UsageError.exit_code)
     return code if isinstance(code, int) else 0
 
 

@@ -83,3 +83,24 @@ def test_a_name_that_is_no_text_is_kept_with_replacements(tmp_path: Path) -> Non
     (facts,) = (tmp_path / "out").glob("trace=bad_name-*/trace.parquet")
     assert pl.read_parquet(facts, hive_partitioning=False)["source"].to_list() == [f"{tmp_path}/bad?name.json"]
     assert said("kernels", str(facts.parent), "--format", "json").code == 0
+
+
+def test_a_batch_below_a_closed_folder_and_over_a_name_too_long(closed: Path, tmp_path: Path) -> None:
+    asked = ("-o", tmp_path / "out", "--kernel", "x", "--saving-us", "1")
+    for place in (closed / "inside", tmp_path / LONG):
+        done = as_mortal("batch", place, *asked)
+        expected = f"trace-budget: {place}: no such file or folder, or a folder above is closed\n"
+        assert (done.returncode, done.stdout, done.stderr) == (3, "", expected)
+
+
+def test_a_check_of_a_name_that_is_no_text(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/b\xffad.json"))
+    shutil.copyfile(TRACE, path)
+    done = subprocess.run([sys.executable, "-m", "trace_budget", "check", path], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"b?ad.json: " in done.stdout
+
+
+def test_a_wrong_option_names_the_help_of_its_command() -> None:
+    assert said("threshold", "x", "--kernel", "y").line.endswith("See `trace-budget threshold --help`.")
+    assert said("nonsense").line.endswith("See `trace-budget --help`.")

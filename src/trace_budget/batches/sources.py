@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from trace_budget.errors import InputError
 from trace_budget.files.parquet_folder import table_names
 from trace_budget.files.store import file_system, is_url, reading_from
+from trace_budget.files.there import is_file, is_folder
 from trace_budget.files.walk import data_below, wanted
 
 MEMBER = "!/"
@@ -58,9 +59,9 @@ def _identity(address: str) -> str:
 
 
 def _local(place: Path, leave_out: str) -> Iterator[Source]:
-    if not place.exists():
-        raise InputError("no such file or folder", where=str(place))
-    if place.is_file() or table_names(place):
+    if not (is_file(place) or is_folder(place)):
+        raise InputError("no such file or folder, or a folder above is closed", where=str(place))
+    if is_file(place) or table_names(place):
         yield Source(str(place), place.name, _size(place))
         return
     top = place.resolve().name

@@ -55,7 +55,8 @@ def check_report(checked: list[Checked], across: tuple[Caveat, ...]) -> Report:
 
 
 def _row(path: str, finding: Caveat) -> tuple[str, str, str, int, str]:
-    return path, finding.severity, finding.code, finding.count, finding.text
+    shown = path.encode("utf-8", "replace").decode()  # a file name may be no text; a cell of a table is
+    return shown, finding.severity, finding.code, finding.count, finding.text
 
 
 def _line(checked: Checked) -> Line:
