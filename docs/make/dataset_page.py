@@ -32,8 +32,9 @@ names; null means that it is unknown, never 0. Each file's metadata tells `trace
 Within a schema version columns are only added, at the end.
 
 A file in `runs` or `failures` is put last: what it belongs to is then complete. So join the other tables with `runs`
-where a batch may still be running. Rows never change and are never removed, with one exception: the row of a failure
-goes when the same file gives a run after all.
+where a batch may still be running. Rows never change and are never removed, with two exceptions: the row of a failure
+goes when a batch finds that the file of that path gives a run after all, or is another file now; and `job` in `runs`
+changes when ranks added later start a job of the same name that comes first in order of path.
 
 ## One query in each
 

@@ -371,9 +371,8 @@ def test_facts_of_another_type_in_an_ingested_trace_are_refused(tmp_path: Path) 
     (folder,) = tmp_path.iterdir()
     noted = pl.read_parquet_metadata(folder / "trace.parquet")
     facts = pl.read_parquet(folder / "trace.parquet").with_columns(pl.lit(b"0").alias("rank"))
-    facts.write_parquet(
-        folder / "trace.parquet", metadata={k: v for k, v in noted.items() if k.startswith("trace_budget.")}
-    )
+    kept = {name: text for name, text in noted.items() if name.startswith("trace_budget.")}
+    facts.write_parquet(folder / "trace.parquet", metadata=kept)
     with pytest.raises(InputError, match=r"trace\.rank is Binary, not Int64"):
         api.open_trace(folder)
 

@@ -54,5 +54,5 @@ def test_several_tokens_a_step_share_its_saving() -> None:
 def test_what_is_required_reaches_the_target(
     calls: int, token: float, hit: float, target: float, tokens: float
 ) -> None:
-    required = estimate(1.0, calls, token, Range(hit, hit), target, tokens).required_us_per_call
+    required = estimate(0.01, calls, token, Range(hit, hit), target, tokens).required_us_per_call
     assert estimate(required, calls, token, Range(hit, hit), target, tokens).pct == pytest.approx(target)
