@@ -60,7 +60,7 @@ def kept(home: Path) -> list[str]:
 def test_kills_at_random_moments_leave_a_cache_that_answers_right(tmp_path: Path, answer: str) -> None:
     path, home = Path(shutil.copy(TRACE, tmp_path)), tmp_path / "home"
     rng = random.Random(5)
-    for _ in range(8):
+    for _ in range(4):
         command = [sys.executable, "-c", COMMAND, str(path)]
         with subprocess.Popen(command, env=environment(home, {"SLOW": "0.15"}), stdout=subprocess.DEVNULL) as running:
             until = time.monotonic() + 60
