@@ -136,10 +136,10 @@ def main() -> None:
     arguments.add_argument("--inputs", type=int, default=100_000)
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--scalar", action="store_true")
-    arguments.add_argument("--library", type=Path, help=argparse.SUPPRESS)
+    arguments.add_argument("--built", type=Path, help=argparse.SUPPRESS)
     told = arguments.parse_args()
-    if told.library:
-        fuzz(told.library, told.inputs, told.seed)
+    if told.built:
+        fuzz(told.built, told.inputs, told.seed)
         return
     runtime = subprocess.run(["cc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True).stdout
     with tempfile.TemporaryDirectory() as folder:
@@ -149,7 +149,7 @@ def main() -> None:
             "ASAN_OPTIONS": "detect_leaks=0",
             "UBSAN_OPTIONS": "print_stacktrace=1",
         }
-        again = ["--inputs", str(told.inputs), "--seed", str(told.seed), "--library", str(library)]
+        again = ["--inputs", str(told.inputs), "--seed", str(told.seed), "--built", str(library)]
         command = [sys.executable, __file__, *again]
         sys.exit(subprocess.run(command, check=False, env={**os.environ, **options}).returncode)
 

@@ -20,6 +20,11 @@ def safe(text: str) -> str:
     return _UNSAFE.sub("?", text)
 
 
+def as_text(name: str) -> str:
+    """A file name as Unicode text, which it need not be: bytes that are none become `?`."""
+    return name.encode("utf-8", "replace").decode()
+
+
 def cells(text: str) -> int:
     """Columns the text takes in a terminal: wide East Asian characters take two, combining marks none."""
     if text.isascii():

@@ -20,7 +20,8 @@ from trace_budget.files.inflate import CHUNK_BYTES, PlainStream, compression_of,
 
 _TAR_MAGIC = slice(257, 262)
 _LONGEST_NAME_BYTES = 255
-_BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError)
+# RuntimeError: what zipfile raises for encrypted members, and (a kind of it) for versions and methods it does not know
+_BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from trace_budget.units import ns_from_us, us_of_bytes
 
 KAPPA_FINE = 0.15
 KAPPA_LIMIT = 0.5
-UNIT_SLIP = 20.0
+UNIT_SLIP = 20.0  # times apart: no load, cache or profiler does that, another unit does
 FloatArray = npt.NDArray[np.float64]
 
 

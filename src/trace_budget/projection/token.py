@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from trace_budget.projection.candidate import UNIT_SLIP
 from trace_budget.projection.statistics import Spread, spread
 from trace_budget.schema.findings import Steps
 from trace_budget.schema.options import TokenInput
@@ -13,7 +14,6 @@ from trace_budget.schema.trace import Caveat
 from trace_budget.units import ns_from_ms
 
 PROFILED_OFF = 0.10
-UNIT_SLIP = 20.0  # no profiler and no load changes a token this much; ms for us does
 
 
 @dataclass(frozen=True, slots=True)

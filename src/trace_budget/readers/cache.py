@@ -148,7 +148,10 @@ def _kept(entry: Path, path: Path) -> Trace | None:
     from trace_budget.readers.ingested import READER
 
     try:
-        if _sums(entry.name, {f.name: f.read_bytes() for f in entry.iterdir() if f.name != _SUMS}) != _told(entry):
+        if (
+            _sums(entry.name, {f.name: f.read_bytes() for f in entry.iterdir() if f.name != _SUMS})
+            != (entry / _SUMS).read_bytes()
+        ):
             raise ValueError(entry)
         trace = READER.read(entry, ReadOptions())
         engine = (entry / _ENGINE).read_text(encoding="utf-8") or None
@@ -157,10 +160,6 @@ def _kept(entry: Path, path: Path) -> Trace | None:
         shutil.rmtree(entry, ignore_errors=True)
         return None
     return replace(trace, path=str(path), engine=engine)
-
-
-def _told(entry: Path) -> bytes:
-    return (entry / _SUMS).read_bytes()
 
 
 def _sums(entry: str, files: Mapping[str, bytes]) -> bytes:

@@ -104,7 +104,7 @@ def _zip_refusal(path: Path) -> InputError:
     try:
         with zipfile.ZipFile(path) as archive:
             members = [info.filename for info in archive.infolist() if not info.is_dir()]
-    except (zipfile.BadZipFile, OSError, NotImplementedError):
+    except (zipfile.BadZipFile, OSError, RuntimeError):  # the last: a version of zip that zipfile does not know
         return InputError("a damaged zip archive", where=str(path), advice="Copy it again.")
     found = f"{len(members)} members: {', '.join(ascii(name)[1:-1] for name in members[:4])}"
     return InputError("a zip archive", where=str(path), found=found, advice=f"Unpack it with: unzip {path.name}")

@@ -9,6 +9,7 @@ import polars as pl
 from trace_budget.schema.findings import Found
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Caveat, Trace
+from trace_budget.text import as_text
 
 BROKEN_CODES = ("no_gpu_ops", "lost_kernels", "steps_unknown", "capture_sidecar", "aggregates_only")
 
@@ -55,8 +56,7 @@ def check_report(checked: list[Checked], across: tuple[Caveat, ...]) -> Report:
 
 
 def _row(path: str, finding: Caveat) -> tuple[str, str, str, int, str]:
-    shown = path.encode("utf-8", "replace").decode()  # a file name may be no text; a cell of a table is
-    return shown, finding.severity, finding.code, finding.count, finding.text
+    return as_text(path), finding.severity, finding.code, finding.count, finding.text
 
 
 def _line(checked: Checked) -> Line:

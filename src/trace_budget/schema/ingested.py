@@ -12,6 +12,7 @@ from trace_budget._version import VERSION
 from trace_budget.schema.dataset import CAVEAT
 from trace_budget.schema.tables import TABLES, Column, TableSpec
 from trace_budget.schema.trace import Caveat, Trace
+from trace_budget.text import as_text
 
 INGESTED_VERSION = 1
 FACTS = TableSpec(
@@ -47,8 +48,7 @@ def to_files(trace: Trace) -> dict[str, bytes]:
 
 def _facts(trace: Trace) -> pl.DataFrame:
     caveats = [{name: getattr(caveat, name) for name in Caveat.__dataclass_fields__} for caveat in trace.caveats]
-    source = trace.path.encode("utf-8", "replace").decode()  # a file name may be no text; a Parquet string is
-    row = {"source": source, **{name: getattr(trace, name) for name in _PLAIN}, "caveats": caveats}
+    row = {"source": as_text(trace.path), **{name: getattr(trace, name) for name in _PLAIN}, "caveats": caveats}
     return pl.DataFrame([row], schema=FACTS.empty().schema)
 
 
