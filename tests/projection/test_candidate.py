@@ -143,3 +143,15 @@ def test_below_the_dispatch_floor_only_a_removed_launch_saves() -> None:
     assert codes(saving(floor_ns=4_400, saving_us=16)) == {"below_dispatch_floor"}
     assert codes(saving(floor_ns=4_400, saving_us=15)) == set()
     assert codes(saving(floor_ns=4_400, free=True)) == set()
+
+
+def test_what_calls_differ_by_is_no_doubt_about_the_new_kernel() -> None:
+    durations = np.array([117_000.0, 139_000.0, 143_000.0])
+    found = saving_of(Change(new_us=133.0, baseline_us=136.0), durations, durations, None)
+    kappa = 139.0 / 136.0
+    for values, expected in (
+        (found.low, 3_000.0),
+        (found.high, 3_000.0 * kappa),
+        (found.expected, 1_500.0 * (1 + kappa)),
+    ):
+        assert values == pytest.approx([expected] * 3)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trace_budget.errors import UsageError
 from trace_budget.projection.estimate import estimate
 from trace_budget.schema.options import Range
 
@@ -56,3 +57,9 @@ def test_what_is_required_reaches_the_target(
 ) -> None:
     required = estimate(0.01, calls, token, Range(hit, hit), target, tokens).required_us_per_call
     assert estimate(required, calls, token, Range(hit, hit), target, tokens).pct == pytest.approx(target)
+
+
+def test_more_than_the_token_cannot_be_saved() -> None:
+    assert estimate(440.0, 100, TOKEN_US, ALL, 1.0, 1.0).pct == pytest.approx(100)
+    with pytest.raises(UsageError, match="more than the token"):
+        estimate(3_228.0, 48, TOKEN_US, ALL, 1.0, 1.0)

@@ -113,3 +113,17 @@ def test_a_fused_chain_saves_its_gap() -> None:
     # k(30) + gap(1) + j(5) = 36 becomes 30; both are on the critical path.
     assert alone.limits.naive == pytest.approx(6_000)
     assert alone.limits.expected == pytest.approx(6_000, abs=1)
+
+
+def test_what_is_invalid_comes_last_and_saves_nothing_with_the_others() -> None:
+    ranking = ranked(("kk", "k", "saving_us = 4"), ("aa", "a", "saving_us = 25"))
+    alone = ranked(("kk", "k", "saving_us = 4"))
+    assert [(row.candidate.id, row.chosen) for row in ranking.rows] == [("kk", True), ("aa", False)]
+    assert ranking.rows[1].alone.verdict.verdict == "INVALID"
+    assert ranking.rows[1].marginal_ns is None
+    assert (ranking.joint, ranking.sum_ns) == (alone.joint, alone.sum_ns)
+
+
+def test_of_a_group_the_best_that_is_valid_is_chosen() -> None:
+    ranking = ranked(("small", "k", 'saving_us = 4\ngroup = "g"'), ("absurd", "k", 'saving_us = 300\ngroup = "g"'))
+    assert [row.candidate.id for row in ranking.rows if row.chosen] == ["small"]

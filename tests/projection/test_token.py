@@ -9,7 +9,7 @@ import pytest
 from projection.builders import graph_steps, repeated_steps
 from trace_budget import api
 from trace_budget.projection.threshold import threshold
-from trace_budget.projection.token import Token, token_of
+from trace_budget.projection.token import Token, impossible, token_of
 from trace_budget.schema.options import Policy, Scope, TokenInput
 from trace_budget.schema.trace import Trace
 
@@ -83,3 +83,16 @@ def test_the_inverse_speaks_of_the_token_that_is_asked_for(asked: dict[str, floa
     row = rows.filter(rows["kernel"] == "gdn")
     assert row["required_ns_per_call"][0] == pytest.approx(required * US)
     assert row["required_with_dilution_ns"][0] == pytest.approx(required * US)
+
+
+@pytest.mark.parametrize(
+    ("stated_ms", "possible"), [(1.0, True), (0.5, True), (15.0, True), (0.001, False), (1000.0, False)]
+)
+def test_a_token_in_another_unit_cannot_be_of_this_trace(stated_ms: float, possible: bool) -> None:
+    reason = impossible(token(graph_steps(CHAIN, 1_000), token_ms=stated_ms))
+    assert (reason == "") == possible
+    assert possible or "is --token-ms in ms?" in reason
+
+
+def test_without_a_stated_token_nothing_is_impossible() -> None:
+    assert impossible(token(graph_steps(CHAIN, 1_000))) == ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from trace_budget.projection.candidates import CandidateSet
@@ -96,13 +98,17 @@ def _lines(ranking: Ranking, whole_ns: float) -> tuple[Line, ...]:
             f"added up they would be {show_pct(100 * total / whole_ns)}: together they free a path that none "
             "frees alone"
         )
-    left_out = sum(not row.chosen for row in ranking.rows)
-    note = (
-        f"{left_out} candidate(s) are left out of the joint figure: another of their group saves more"
-        if left_out
-        else ""
-    )
-    return (Line(text, "title"), Line(sums), *((Line(note, "dim"),) if note else ()))
+    return (Line(text, "title"), Line(sums), *(Line(note, "dim") for note in _left_out(ranking)))
+
+
+def _left_out(ranking: Ranking) -> Iterator[str]:
+    """Which candidates the joint figure lacks, and why."""
+    invalid = sum(bool(row.alone.saving.invalid) for row in ranking.rows)
+    rivals = sum(not row.chosen for row in ranking.rows) - invalid
+    if rivals:
+        yield f"{rivals} candidate(s) are left out of the joint figure: another of their group saves more"
+    if invalid:
+        yield f"{invalid} candidate(s) are left out of the joint figure: they are INVALID"
 
 
 def _why(ranking: Ranking) -> tuple[Line, ...]:
