@@ -9,10 +9,12 @@ TYPE_CHECKING = False  # importing `typing` for it would double the time that `-
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
+    from typing import Self
 
 INTERRUPTED = 130
 TERMINATED = 143
 HELP = "cli/help.txt"
+_AGAIN_SECONDS = 0.01
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,11 +23,56 @@ def main(arguments: Sequence[str] | None = None) -> int:
     A bug is the one thing that is not caught: its traceback is printed by Python, which then exits with 1.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
-    try:
-        _open_what_is_closed()
-        return _help() if given == ["--help"] else _guarded(given)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    with _Interrupts(last=arguments is None) as interrupts:
+        try:
+            _open_what_is_closed()
+            code = _help() if given == ["--help"] else _guarded(given)
+        except BaseException as error:
+            if not interrupts.came and not isinstance(error, KeyboardInterrupt):
+                raise
+            code = INTERRUPTED
+    return INTERRUPTED if interrupts.came else code
+
+
+class _Interrupts:
+    """Ctrl-C in the block is a KeyboardInterrupt, and noted: libraries drop it, or make another error of it.
+
+    `last` says that the process ends after the block, and nothing is left that a Ctrl-C would have to undo.
+    """
+
+    def __init__(self, *, last: bool) -> None:
+        self.came = False
+        self._last = last
+
+    def __enter__(self) -> Self:
+        import signal
+
+        self._hook, sys.unraisablehook = sys.unraisablehook, self._unraisable
+        self._installed = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else whoever started it says
+        if self._installed:
+            signal.signal(signal.SIGINT, self._take)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        import signal
+
+        sys.unraisablehook = self._hook
+        if self._installed:
+            signal.signal(signal.SIGINT, signal.SIG_DFL if self._last else signal.default_int_handler)
+
+    def _take(self, _signal: int, _frame: FrameType | None) -> None:
+        self.came = True
+        raise KeyboardInterrupt
+
+    def _unraisable(self, lost: sys.UnraisableHookArgs) -> None:
+        """In a callback or a finaliser Python can only print it: it is raised again a moment later."""
+        import signal
+
+        if not isinstance(lost.exc_value, KeyboardInterrupt):
+            self._hook(lost)
+        else:
+            signal.signal(signal.SIGALRM, self._take)
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
 
 
 def _open_what_is_closed() -> None:

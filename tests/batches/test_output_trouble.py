@@ -54,6 +54,23 @@ def test_files_that_may_not_grow_leave_the_earlier_results(few: Path, tmp_path: 
     assert content(out) == before
 
 
+def test_a_damaged_file_of_the_dataset_is_named(few: Path, tmp_path: Path) -> None:
+    folder, out = small_folder(few, tmp_path, 2), tmp_path / "out"
+    assert finished(folder, out, "-j", "1")[0] == 0
+    damaged = sorted(out.glob("table=projections/**/*.parquet"))[1]
+    before = content(out)
+    damaged.write_bytes(damaged.read_bytes()[:-20])
+    code, err = finished(folder, out, "-j", "1")
+    assert code == 3
+    assert err.startswith(f"trace-budget: {damaged}: cannot be read (found ")
+    assert err.endswith("Remove the files of this name in all tables: the next run does its trace again.\n")
+    assert err.count("\n") == 1
+    for each in out.rglob(damaged.name):
+        each.unlink()
+    assert finished(folder, out, "-j", "1")[0] == 0
+    assert content(out) == before
+
+
 @needs_mounts
 def test_a_full_disk_leaves_the_earlier_results(few: Path, tmp_path: Path) -> None:
     first, out, kept = small_folder(few, tmp_path, 1), tmp_path / "out", tmp_path / "kept"

@@ -29,7 +29,12 @@ def kill_after(folder: Path, out: Path, more_runs: int, delay_s: float) -> bool:
     return alive
 
 
-def test_ten_kills_at_random_moments_end_in_the_same_dataset(few: Path, few_answered: Path, tmp_path: Path) -> None:
+def test_ten_kills_at_random_moments_end_in_the_same_dataset(
+    few: Path, few_answered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
     rng, out = random.Random(5), tmp_path / "out"
     kills = sum(kill_after(few, out, rng.randint(0, 3), rng.uniform(0, 0.06)) for _ in range(10))
     assert kills == 10
@@ -38,6 +43,10 @@ def test_ten_kills_at_random_moments_end_in_the_same_dataset(few: Path, few_answ
     code, err = finished(few, out, "-j", "2")
     assert code == 3, err  # the broken files
     assert content(out) == content(few_answered)
+    deadline = time.monotonic() + 60
+    while any(scratch.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.05)  # workers whose parent was killed tidy up as they end
+    assert list(scratch.iterdir()) == []
 
 
 def test_nothing_finished_is_done_again(few: Path, few_answered: Path) -> None:

@@ -1,10 +1,14 @@
-"""The folder in which the blocks of a page run: the samples, and stand-ins for the files that the pages speak of."""
+"""The folder in which the blocks of a page run: the samples, and stand-ins for the files that the pages speak of.
+
+`PYTHONPATH=tests python -m docs.stage FOLDER` makes it for someone who follows the pages by hand.
+"""
 
 from __future__ import annotations
 
 import gzip
 import json
 import shutil
+import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -88,3 +92,7 @@ def set_up(folder: Path, commands: str) -> None:
     for name, make in STAND_INS.items():
         if name in commands:
             make(folder / name)
+
+
+if __name__ == "__main__":
+    set_up(Path(sys.argv[1]), " ".join(STAND_INS))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import pytest
 
 from docs.blocks import ELSEWHERE, PAGES, READMES, ROOT, RUN, SHOWN, blocks, name_of
 from docs.running import Runner, follows, written_as_file
-from docs.stage import set_up
+from docs.stage import STAND_INS, set_up
 
 WITH_BLOCKS = [page for page in PAGES if any(block.is_run for block in blocks(page))]
 
@@ -69,3 +72,9 @@ def test_output_is_compared_line_by_line() -> None:
     assert not follows("a 1\nc 3\n", printed)
     assert not follows("c 3\n...\na 1\n", printed)
     assert not follows("a\n", printed)
+
+
+def test_someone_who_follows_the_pages_gets_the_same_folder(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "docs.stage", str(tmp_path / "try")]
+    subprocess.run(command, check=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": "tests"})
+    assert {found.name for found in (tmp_path / "try").iterdir()} == {*STAND_INS, "sample_traces"}

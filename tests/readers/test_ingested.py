@@ -8,6 +8,7 @@ import pytest
 
 from trace_budget import api
 from trace_budget.__main__ import main
+from trace_budget.batches import ingest as ingest_module
 from trace_budget.batches.ingest import ingest
 from trace_budget.errors import InputError
 from trace_budget.schema.ingested import NEEDED
@@ -120,3 +121,27 @@ def test_damage_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no format that can be read"):
         api.open_trace(folder)
     assert len(NEEDED) == 5
+
+
+def test_names_as_long_as_a_file_system_allows(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * 250 + ".json")
+    path.write_bytes((SAMPLES / "kineto/same_run.json").read_bytes())
+    folder, written = ingest(api.open_trace(path), tmp_path / "out")
+    assert written
+    same(api.open_trace(path), api.open_trace(folder))
+
+
+def test_two_runs_at_once_write_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = api.open_trace(SAMPLES / "kineto/same_run.json")
+    prepare = ingest_module.to_files
+
+    def overtaken(trace: Trace) -> dict[str, bytes]:
+        monkeypatch.setattr(ingest_module, "to_files", prepare)
+        assert ingest(trace, tmp_path)[1]
+        return prepare(trace)
+
+    monkeypatch.setattr(ingest_module, "to_files", overtaken)
+    folder, written = ingest(trace, tmp_path)
+    assert not written
+    same(trace, api.open_trace(folder))
+    assert [found.name for found in tmp_path.iterdir()] == [folder.name]

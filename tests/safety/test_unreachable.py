@@ -93,6 +93,23 @@ def test_a_batch_below_a_closed_folder_and_over_a_name_too_long(closed: Path, tm
         assert (done.returncode, done.stdout, done.stderr) == (3, "", expected)
 
 
+def test_a_batch_goes_on_past_a_closed_folder_and_looks_again_once_it_is_open(closed: Path, tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir()
+    shutil.copyfile(DATABASE, tmp_path / "open/t.db")
+    out = tmp_path / "out"
+    asked = ("batch", tmp_path, "-o", out, "--kernel", "paged_attention", "--saving-us", "1", "--engine", "here", "-q")
+    rows = out / "table=failures"
+    done = as_mortal(*asked)
+    assert done.returncode == 3
+    assert f"{tmp_path.name}/closed: a folder that cannot be listed, with all traces in it" in done.stderr
+    assert pl.read_parquet(rows)["code"].to_list() == ["unreachable"]
+    assert pl.read_parquet(out / "table=runs").height == 1
+    closed.chmod(0o700)
+    assert as_mortal(*asked).returncode == 0
+    assert not list(rows.rglob("*.parquet"))
+    assert pl.read_parquet(out / "table=runs").height == 2
+
+
 def test_a_check_of_a_name_that_is_no_text(tmp_path: Path) -> None:
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/b\xffad.json"))
     shutil.copyfile(TRACE, path)

@@ -123,6 +123,19 @@ def joined(store: Store, spec: TableSpec, names: Sequence[str]) -> pl.DataFrame:
         if not is_url(store.address):
             return pl.read_parquet([f"{store.address}/{name}" for name in names], hive_partitioning=False)
         return pl.concat([pl.read_parquet(io.BytesIO(store.read(name)), hive_partitioning=False) for name in names])
-    except pl.exceptions.PolarsError as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError("a dataset that cannot be read", where=store.address, found=reason) from None
+    except pl.exceptions.PolarsError:
+        raise _unread(store, names) from None
+
+
+def _unread(store: Store, names: Sequence[str]) -> InputError:
+    """What to say of files that cannot be read together: which is the first that cannot be read at all, and why."""
+    import polars as pl
+
+    advice = "Remove the files of this name in all tables: the next run does its trace again."
+    for name in names:
+        try:
+            pl.read_parquet(io.BytesIO(store.read(name)), hive_partitioning=False)
+        except pl.exceptions.PolarsError as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            return InputError("cannot be read", where=f"{store.address}/{name}", found=reason, advice=advice)
+    return InputError("files of different kinds in one table", where=f"{store.address}/{names[0].rpartition('/')[0]}")

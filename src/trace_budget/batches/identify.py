@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,9 +13,10 @@ from trace_budget.batches.located import fetched
 from trace_budget.batches.sources import MEMBER, Source
 from trace_budget.contracts import Head
 from trace_budget.errors import InputError
-from trace_budget.files.archive import NoRoomError, is_archive, members
+from trace_budget.files.archive import is_archive, members
 from trace_budget.files.parquet_folder import table_names
 from trace_budget.files.probe import PROBE_BYTES, probe
+from trace_budget.files.scratch import NoRoomError, scratch_folder, told_when_full
 from trace_budget.files.sqlite import MAGIC
 from trace_budget.files.store import file_system, is_url, reading_from
 from trace_budget.readers.detect import description, head_of
@@ -53,6 +53,9 @@ class Identity:
 
 def identify(source: Source) -> tuple[Identity, ...]:
     """The traces in a source: one, several in an archive, none when it is something else."""
+    if source.closed:
+        refusal = f"{source.relative}: a folder that cannot be listed, with all traces in it"
+        return (Identity(source, None, refusal=refusal, code="unreachable"),)
     try:
         return tuple(_remote(source) if is_url(source.address) else _looked_at(source, Path(source.address)))
     except (InputError, OSError) as error:
@@ -152,9 +155,10 @@ def _remote(source: Source) -> Iterator[Identity]:
     with reading_from(source.address):
         first = system.cat_file(path, start=0, end=PROBE_BYTES) if source.size_bytes else b""
     digest = hashlib.blake2b(f"{source.checksum} {source.size_bytes}".encode(), digest_size=16).hexdigest()
-    with tempfile.TemporaryDirectory(prefix="trace-budget-") as folder:
-        head = Path(folder) / source.name
-        head.write_bytes(first)
+    with scratch_folder(source.address) as folder:
+        head = folder / source.name
+        with told_when_full(source.address):
+            head.write_bytes(first)
         if first.startswith(MAGIC):
             yield Identity(source, digest, rank_in(source.name))
             return

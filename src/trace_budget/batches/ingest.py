@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from trace_budget.errors import OutputError
 from trace_budget.files.new_folder import write_folder
 from trace_budget.files.parquet_folder import only_trace
 from trace_budget.readers.digest import digest_of
@@ -14,6 +15,7 @@ from trace_budget.schema.trace import Trace
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 _ENDINGS = re.compile(r"(?:\.(?:gz|zst|json|csv|db|sqlite|rpd|pftrace|html|trace|pt))+$", re.IGNORECASE)
 _DIGITS = 8
+_LONGEST_STEM = 200  # names of files end at 255 bytes
 
 
 def ingest(trace: Trace, out: Path | str, overwrite: bool = False) -> tuple[Path, bool]:
@@ -23,9 +25,14 @@ def ingest(trace: Trace, out: Path | str, overwrite: bool = False) -> tuple[Path
     when it cannot be written.
     """
     source = Path(trace.path)
-    stem = _UNFIT.sub("_", _ENDINGS.sub("", source.name)) or "trace"
+    stem = _UNFIT.sub("_", _ENDINGS.sub("", source.name))[:_LONGEST_STEM] or "trace"
     folder = Path(out) / f"trace={stem}-{digest_of(only_trace(source))[:_DIGITS]}"
     if folder.is_dir() and not overwrite:
         return folder, False
-    write_folder(folder, to_files(trace), overwrite=overwrite)
+    try:
+        write_folder(folder, to_files(trace), overwrite=overwrite)
+    except OutputError:
+        if overwrite or not folder.is_dir():
+            raise
+        return folder, False  # another run wrote it meanwhile
     return folder, True

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from trace_budget.batches.sources import Source
 from trace_budget.files.archive import member
+from trace_budget.files.scratch import scratch_folder, told_when_full
 from trace_budget.files.store import file_system, is_url, reading_from
 
 
@@ -25,8 +25,13 @@ def located(source: Source) -> Iterator[Path]:
 def fetched(address: str) -> Iterator[Path]:
     """A private copy of a remote file under its own name."""
     system, path = file_system(address)
-    with tempfile.TemporaryDirectory(prefix="trace-budget-") as folder:
-        copy = Path(folder) / Path(path).name
-        with reading_from(address), system.open(path, "rb") as remote, copy.open("wb") as target:
+    with scratch_folder(address) as folder:
+        copy = folder / Path(path).name
+        with (
+            reading_from(address),
+            told_when_full(address),
+            system.open(path, "rb") as remote,
+            copy.open("wb") as target,
+        ):
             shutil.copyfileobj(remote, target, 1 << 20)
         yield copy

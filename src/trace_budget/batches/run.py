@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from trace_budget.batches.dataset import Dataset, failure_name
@@ -47,7 +47,8 @@ class Workers:
 class Batch:
     """The answers of one batch: tables of its dataset, cut to the traces it was asked about.
 
-    `resumed` traces were there already; `others` files are no traces at all.
+    `resumed` traces were not done again: their answer, or why there is none, was there already; `others` files are no
+    traces at all.
     """
 
     dataset: Dataset
@@ -189,8 +190,9 @@ def _relabel(dataset: Dataset, planned: Sequence[Planned]) -> None:
 
 
 def _forget_superseded(dataset: Dataset, everything: Sequence[Identity], stems: frozenset[str]) -> None:
-    """Remove the failures of files that were looked at again and are something else now."""
-    paths = {safe(one.source.relative) for one in everything}
+    """Remove the failures of files that were looked at again and are something else now, and of folders now open."""
+    seen = {one.source.relative for one in everything}
+    paths = {safe(path) for path in seen.union(*({str(p) for p in PurePosixPath(path).parents} for path in seen))}
     for stem, path in dataset.failed_paths(dataset.stems(FAILURES.name) - stems).items():
         if path in paths:
             dataset.remove_failure(f"{stem}.parquet")

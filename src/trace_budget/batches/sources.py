@@ -21,7 +21,8 @@ class Source:
     """One file (or a folder that is one trace, or one member of an archive).
 
     `address` is a local path or URL; `relative` starts with the name of the folder given, with `!/` before a member;
-    `checksum` is what a remote store tells about the content; `index` the member's number in its archive.
+    `checksum` is what a remote store tells about the content; `index` the member's number in its archive. `closed`
+    stands for a whole folder that cannot be listed.
     """
 
     address: str
@@ -30,6 +31,7 @@ class Source:
     member: str | None = None
     checksum: str | None = None
     index: int | None = None
+    closed: bool = False
 
     @property
     def folder(self) -> str:
@@ -45,7 +47,8 @@ class Source:
 def find_sources(places: Sequence[str], leave_out: str) -> list[Source]:
     """Every file below the places, each once, in order of its path; `leave_out` is the dataset itself.
 
-    Hidden files and the folders of a dataset are passed over. Raises InputError for a place that cannot be listed.
+    Hidden files and the folders of a dataset are passed over. Raises InputError for a place that cannot be listed;
+    folders below it that cannot are sources too.
     """
     found: dict[str, Source] = {}
     for place in places:
@@ -65,8 +68,11 @@ def _local(place: Path, leave_out: str) -> Iterator[Source]:
         yield Source(str(place), place.name, _size(place))
         return
     top = place.resolve().name
-    for path in data_below(place, leave_out):
+    closed: list[Path] = []
+    for path in data_below(place, leave_out, closed):
         yield Source(str(path), f"{top}/{path.relative_to(place).as_posix()}", _size(path))
+    for path in closed:
+        yield Source(str(path), f"{top}/{path.relative_to(place).as_posix()}", 0, closed=True)
 
 
 def _size(path: Path) -> int:

@@ -112,9 +112,8 @@ def _lines(batch: Batch, runs: pl.DataFrame, failures: pl.DataFrame) -> tuple[Li
     counts = _counts(batch, runs, failures)
     head = f"{show_count(counts['traces'])} traces of {show_count(counts['jobs'])} jobs"
     rest = f"{show_count(counts['failed'])} files failed, {show_count(counts['left_out'])} left out"
-    more = (
-        f"{show_count(counts['other_files'])} files are no traces; {show_count(counts['done_before'])} were done before"
-    )
+    settled = f"{show_count(counts['done_before'])} were settled before"
+    more = f"{show_count(counts['other_files'])} files are no traces; {settled}"
     place = f"dataset: {batch.dataset.store.address} (question={batch.dataset.question.key()})"
     return (Line(head, "title"), Line(rest, "warn" if counts["failed"] else "plain"), Line(more), Line(place, "dim"))
 

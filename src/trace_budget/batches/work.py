@@ -14,7 +14,7 @@ from trace_budget.batches.located import located
 from trace_budget.batches.names import told_by
 from trace_budget.batches.question import Question
 from trace_budget.errors import InputError, NotInTraceError, OutputError, TraceBudgetError
-from trace_budget.files.archive import NoRoomError
+from trace_budget.files.scratch import NoRoomError
 from trace_budget.files.store import file_system, is_url, reading_from, store_at
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.project import project_candidate

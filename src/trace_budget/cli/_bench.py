@@ -62,6 +62,9 @@ class Benchmarked(Changing):
             raise UsageError("which benchmark is the new kernel", expected="--bench-new")
         self._need_bandwidth()
 
+    def _other_ways(self) -> tuple[str, ...]:
+        return ("--bench",)
+
     def standalone(self) -> Standalone | None:
         """The times in the benchmark file; None without one."""
         if self.bench is None or self.bench_new is None:

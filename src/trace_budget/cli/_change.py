@@ -126,8 +126,13 @@ class Changing:
         given = [name for name, value in savings.items() if value is not None]
         if len(given) != 1:
             found = " and ".join(given) or "none"
-            raise UsageError("exactly one saving is needed", expected=f"one of {', '.join(savings)}", found=found)
+            expected = f"one of {', '.join((*savings, *self._other_ways()))}"
+            raise UsageError("exactly one saving is needed", expected=expected, found=found)
         self._need_bandwidth()
+
+    def _other_ways(self) -> tuple[str, ...]:
+        """Options beside these that state a saving."""
+        return ()
 
     def _need_bandwidth(self) -> None:
         if self.extra_bytes and self.bandwidth_gbps is None:

@@ -12,12 +12,13 @@ from trace_budget.cli import _config
 from trace_budget.cli._groups import option
 from trace_budget.cli._options import Reading
 from trace_budget.cli._output import Output, emit
-from trace_budget.cli._values import positive
-from trace_budget.errors import InputError
+from trace_budget.cli._values import one_of, positive
+from trace_budget.errors import GateMissedError, InputError
 
 if TYPE_CHECKING:
     from trace_budget.schema.trace import Trace
 
+TRUST = ("good", "usable", "broken")
 TracePaths = Annotated[
     list[Path],
     typer.Argument(
@@ -30,7 +31,21 @@ TokenMs = Annotated[
 ]
 
 
-def check(traces: TracePaths, reading: Reading, output: Output, token_ms: TokenMs = None) -> None:
+Gate = Annotated[
+    str | None,
+    option(
+        "Verdict",
+        "--fail-unless",
+        parser=one_of(*TRUST[:-1]),
+        metavar="|".join(TRUST[:-1]),
+        text="Exit with 10 when a trace is worse.",
+    ),
+]
+
+
+def check(
+    traces: TracePaths, reading: Reading, output: Output, token_ms: TokenMs = None, fail_unless: Gate = None
+) -> None:
     """Can this trace be trusted, and what is wrong with it.
 
     Of a folder every trace is checked. Goes on past a file it cannot read, lists it, and exits with 3 at the end.
@@ -48,6 +63,8 @@ def check(traces: TracePaths, reading: Reading, output: Output, token_ms: TokenM
     if failures:
         text = "; ".join(failure.line() for failure in failures)
         raise InputError(f"{len(failures)} of {len(opened) + len(failures)} files could not be read: {text}")
+    if fail_unless is not None and TRUST.index(trust := str(report.document["trust"])) > TRUST.index(fail_unless):
+        raise GateMissedError("the gate was missed", expected=f"{fail_unless} or better", found=trust)
 
 
 def _open_all(paths: list[Path], reading: Reading, output: Output) -> tuple[list[Trace], list[InputError]]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import errno
 import os
 import tarfile
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -17,6 +15,7 @@ from typing import IO, cast
 
 from trace_budget.errors import InputError
 from trace_budget.files.inflate import CHUNK_BYTES, PlainStream, compression_of, limits
+from trace_budget.files.scratch import scratch_folder, told_when_full
 
 _TAR_MAGIC = slice(257, 262)
 _LONGEST_NAME_BYTES = 255
@@ -33,10 +32,6 @@ class Member:
     index: int = 0
 
 
-class NoRoomError(InputError):
-    """The folder for temporary files is full; the archive may be good."""
-
-
 def is_archive(head: bytes, compression: str) -> bool:
     """Whether the first plain bytes of a file (or its being a zip) say that it holds other files."""
     return compression == "zip" or head[_TAR_MAGIC] == b"ustar"
@@ -47,10 +42,10 @@ def members(path: Path) -> Iterator[Member]:
 
     Raises InputError for a damaged or encrypted archive and beyond the limits on inflated bytes.
     """
-    with tempfile.TemporaryDirectory(prefix="trace-budget-") as folder, _named(path):
+    with scratch_folder(path) as folder, _named(path):
         budget = _Budget(path)
         for index, (name, file) in enumerate(_zip_files(path) if _is_zip(path) else _tar_files(path)):
-            target = Path(folder) / _plain_name(name)
+            target = folder / _plain_name(name)
             with file:
                 budget.copy(file, target)
             yield Member(name, target, index)
@@ -76,8 +71,8 @@ def member(path: Path, name: str, index: int | None = None) -> Iterator[Path]:
 
 def _zip_member(path: Path, name: str) -> Iterator[Path]:
     """The last of this name, as unpacking would leave it."""
-    with tempfile.TemporaryDirectory(prefix="trace-budget-") as folder, _named(path):
-        target = Path(folder) / _plain_name(name)
+    with scratch_folder(path) as folder, _named(path):
+        target = folder / _plain_name(name)
         with zipfile.ZipFile(path) as archive, archive.open(name) as file:
             _Budget(path).copy(file, target)
         yield target
@@ -95,20 +90,8 @@ def _named(path: Path) -> Iterator[None]:
     except KeyError as error:
         raise InputError("no such member", where=str(path), found=str(error)) from None
     except _BROKEN as error:
-        raise _no_room(path) if _is_full(error) else _damaged(path, error) from None
-
-
-def _is_full(error: Exception) -> bool:
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-
-
-def _no_room(path: Path) -> NoRoomError:
-    message = f"the temporary folder {tempfile.gettempdir()} is full"
-    return NoRoomError(message, where=str(path), advice="Make room, or set TMPDIR to a folder that has some.")
-
-
-def _damaged(path: Path, error: Exception) -> InputError:
-    return InputError("an archive that cannot be read", where=str(path), found=str(error), advice="Copy it again.")
+        advice = "Copy it again."
+        raise InputError("an archive that cannot be read", where=str(path), found=str(error), advice=advice) from None
 
 
 class _Budget:
@@ -126,7 +109,9 @@ class _Budget:
                 if self._copied > self._bound:
                     expected = f"at most {self._bound} bytes"
                     raise InputError("inflates too far", where=str(self._path), expected=expected)
-                file.write(chunk)
+                with told_when_full(self._path):
+                    file.write(chunk)
+                    file.flush()  # here, not when it is closed
 
 
 def _is_zip(path: Path) -> bool:

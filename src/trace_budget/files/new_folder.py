@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import shutil
 import uuid
@@ -12,17 +14,20 @@ from pathlib import Path
 from trace_budget.errors import OutputError
 from trace_budget.files.write import ADVICE_EXISTS, output_error
 
+_TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+
 
 def write_folder(path: Path, files: Mapping[str, bytes], *, overwrite: bool = False) -> None:
     """Write a folder of files; its parents are created. Raises OutputError: exists, read-only, disk full."""
     if path.exists() and not overwrite:
-        raise OutputError("already exists, left as it is", where=str(path), advice=ADVICE_EXISTS)
-    fresh = path.parent / f".{path.name}-{uuid.uuid4().hex}.part"
+        raise _exists(path)
+    fresh = path.parent / f".trace-budget-{uuid.uuid4().hex}.part"  # fits wherever the name itself does
     try:
         fresh.mkdir(parents=True)
         for name, data in files.items():
             _write(fresh / name, data)
-        _take_name(fresh, path)
+        _take_name(fresh, path, overwrite=overwrite)
     except OSError as error:
         raise output_error(path, error) from error
     finally:
@@ -37,11 +42,36 @@ def _write(file: Path, data: bytes) -> None:
         os.fsync(target.fileno())
 
 
-def _take_name(fresh: Path, path: Path) -> None:
-    """A folder cannot be renamed over one that holds files: the old one steps aside and goes last."""
-    old = path.parent / f".{path.name}-{uuid.uuid4().hex}.old"
+def _take_name(fresh: Path, path: Path, *, overwrite: bool) -> None:
+    """Give the finished folder its name; what had it before, if that may go, is removed last."""
+    try:
+        if not (overwrite and _exchanged(fresh, path)):
+            if overwrite:
+                _step_aside(path, fresh.with_suffix(".old"))
+            fresh.rename(path)
+    except OSError as error:
+        if error.errno in _TAKEN and not overwrite:  # it came while this one was written
+            raise _exists(path) from error
+        raise
+    finally:
+        with suppress(OSError):
+            shutil.rmtree(fresh.with_suffix(".old"))
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Whether two folders changed names in one step, so that a kill leaves either; Linux can, most file systems too."""
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        return not libc.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE)
+    except (AttributeError, OSError):
+        return False
+
+
+def _step_aside(path: Path, old: Path) -> None:
+    """A folder cannot be renamed over one that holds files."""
     with suppress(FileNotFoundError):
         path.rename(old)
-    fresh.rename(path)
-    with suppress(OSError):
-        shutil.rmtree(old)
+
+
+def _exists(path: Path) -> OutputError:
+    return OutputError("already exists, left as it is", where=str(path), advice=ADVICE_EXISTS)

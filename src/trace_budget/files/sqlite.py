@@ -10,9 +10,8 @@ import gc
 import os
 import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from urllib.parse import quote
 
 from trace_budget.errors import InputError
 from trace_budget.files.inflate import CHUNK_BYTES, PlainStream
+from trace_budget.files.scratch import scratch_folder, told_when_full
 from trace_budget.files.there import is_file
 
 if TYPE_CHECKING:
@@ -82,11 +82,11 @@ def opened(path: Path) -> Iterator[Database]:
     temporary folder, where SQLite may finish or roll back the pending changes. Raises InputError for anything that is
     no SQLite file or cut short.
     """
-    with tempfile.TemporaryDirectory(prefix="trace-budget-") as folder:
+    with ExitStack() as stack:
         if pending := _pending_changes(path):
-            file, damage = _copied(path, pending, Path(folder))
+            file, damage = _copied(path, pending, stack.enter_context(scratch_folder(path)))
         else:
-            file, damage = _inflated(path, Path(folder))
+            file, damage = _inflated(path, stack)
             _check_length(path, file, damage)
         with closing(_connected(path, file, immutable=file == path)) as connection:
             yield Database(path, connection, _tables(path, connection), damage)
@@ -110,7 +110,8 @@ def _pending_changes(path: Path) -> list[Path]:
 def _copied(path: Path, pending: Sequence[Path], folder: Path) -> tuple[Path, str]:
     for source in (path, *pending):
         try:
-            shutil.copyfile(source, folder / source.name)
+            with told_when_full(path):
+                shutil.copyfile(source, folder / source.name)
         except OSError as error:
             advice = "Free space in the temporary folder (TMPDIR), or let the profiler close the database."
             raise InputError("cannot be copied", where=str(source), found=error.strerror or "", advice=advice) from None
@@ -118,12 +119,13 @@ def _copied(path: Path, pending: Sequence[Path], folder: Path) -> tuple[Path, st
     return folder / path.name, f"its writer did not close it, {names} lies beside it"
 
 
-def _inflated(path: Path, folder: Path) -> tuple[Path, str]:
+def _inflated(path: Path, stack: ExitStack) -> tuple[Path, str]:
+    """The database itself, or a plain copy that lasts as long as `stack`."""
     with PlainStream(path) as stream:
         if stream.compression not in ("gzip", "zstd"):
             return path, ""
-        copy = folder / "database"
-        with copy.open("wb") as target:
+        copy = stack.enter_context(scratch_folder(path)) / "database"
+        with told_when_full(path), copy.open("wb") as target:
             while chunk := stream.read(CHUNK_BYTES):
                 target.write(chunk)
         return copy, stream.damage

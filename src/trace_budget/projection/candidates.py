@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
@@ -250,9 +251,25 @@ def _fault(text: str, where: str, message: str) -> UsageError:
     named = re.search(r"field `(\w+)`", message)
     key = named[1] if named and "unknown" in message else path[0] if path else ""
     line = _line(text, index, key)
-    return UsageError(
-        message.split(" - at", maxsplit=1)[0], where=f"{where}:{line}", expected="the keys of the candidate schema"
-    )
+    found = message.split(" - at", maxsplit=1)[0]
+    if "field" not in found:
+        return UsageError(f"{'.'.join(path)}: {found}", where=f"{where}:{line}")
+    return UsageError(found, where=f"{where}:{line}", expected=_keys(index, path))
+
+
+def _keys(index: int | None, path: list[str]) -> str:
+    """Which keys stand where a fault is: those of the table that holds it."""
+    table: type[msgspec.Struct] = _File if index is None else _Row
+    for key in path:
+        inner = {field.name: _struct_in(field.type) for field in msgspec.structs.fields(table)}.get(key)
+        table = inner or table
+    return f"keys: {', '.join(field.name for field in msgspec.structs.fields(table))}"
+
+
+def _struct_in(kind: object) -> type[msgspec.Struct] | None:
+    """The table a key may hold, if it holds one."""
+    kinds = get_args(kind) or (kind,)
+    return next((one for one in kinds if isinstance(one, type) and issubclass(one, msgspec.Struct)), None)
 
 
 def _line(text: str, index: int | None, key: str) -> int:

@@ -93,10 +93,10 @@ def _nothing(pattern: str, names: list[str], path: str) -> NoSuchKernelError:
 
 def _several(pattern: str, found: list[str], kernels: pl.DataFrame, steps: int, path: str) -> NotInTraceError:
     listed = []
-    for name in found[:MOST_LISTED]:
+    for name, short in zip(found, _told_apart(found[:MOST_LISTED]), strict=False):
         rows = kernels.filter(pl.col("name").cast(pl.String) == name)
         micros = (rows["dur_ns"].sum() or 0) / steps / 1000
-        listed.append(f"{_short(name)} ({rows.height / steps:g} calls, {micros:,.1f} us a step)")
+        listed.append(f"{short} ({rows.height / steps:g} calls, {micros:,.1f} us a step)")
     more = f"; and {len(found) - MOST_LISTED} more" if len(found) > MOST_LISTED else ""
     return NotInTraceError(
         "one pattern matches several kernels",
@@ -105,6 +105,15 @@ def _several(pattern: str, found: list[str], kernels: pl.DataFrame, steps: int, 
         found=f"{len(found)}: " + "; ".join(listed) + more,
         advice="Write more of the name, or --all-matches to replace them all.",
     )
+
+
+def _told_apart(names: list[str]) -> list[str]:
+    """The names, each cut in the middle as far as all of them still differ."""
+    for width in range(90, max(map(len, names)), 30):
+        short = [_short(name, width) for name in names]
+        if len(set(short)) == len(names):
+            return short
+    return names
 
 
 def _short(name: str, width: int = 90) -> str:

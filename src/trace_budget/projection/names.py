@@ -13,6 +13,7 @@ from typing import Any
 from trace_budget.errors import UsageError
 
 SUFFIXES = (" [clone .kd]", ".kd")
+_WORDS = re.compile(r"[a-z0-9]+")
 _RUNTIMES = ("libstdc++.so.6", "libc++abi.so.1", "libc++abi.dylib")
 
 
@@ -47,9 +48,12 @@ def closest(pattern: str, names: list[str], count: int = 5) -> list[str]:
     bare = pattern.removeprefix("glob:").removeprefix("re:").strip("*").lower()
     near = get_close_matches(bare, [name.lower()[:200] for name in names], n=count, cutoff=0.3)
     by_lower = {name.lower()[:200]: name for name in names}
-    parts = [part for part in re.split(r"[^a-z0-9]+", bare) if len(part) > 3]
+    parts = [part for part in _WORDS.findall(bare) if len(part) > 3]
     sharing = [name for name in names if any(part in name.lower() for part in parts)]
-    return list(dict.fromkeys([*sharing[:count], *(by_lower[name] for name in near)]))[:count]
+    # a slip in one word of a long name, which as a whole is like nothing
+    words = {name: [word for word in _WORDS.findall(name.lower()) if len(word) > 3] for name in names}
+    slips = [name for name in names if any(get_close_matches(part, words[name], n=1, cutoff=0.75) for part in parts)]
+    return list(dict.fromkeys([*sharing[:count], *(by_lower[name] for name in near), *slips]))[:count]
 
 
 def spellings(name: str) -> tuple[str, ...]:

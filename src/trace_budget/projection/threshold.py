@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.analysis.kernels import kernel_table
 from trace_budget.projection.token import Token, token_of
 from trace_budget.schema.findings import Found
@@ -14,10 +15,12 @@ def threshold(found: Found, asked: TokenInput, policy: Policy) -> tuple[pl.DataF
     """One row per kernel, most time first: calls_per_step, required_ns_per_call, ceiling_ns_per_call, attainable.
 
     `required_ns_per_call` reaches the target if every saved ns reached the token; `ceiling_ns_per_call` is the mean
-    duration: no replacement can save more. `required_with_dilution_ns` adds the usual loss of integration.
+    duration: no replacement can save more. `required_with_dilution_ns` adds the usual loss of integration. `can` is
+    `yes`, `no`, or `only if removed` where what is left would be shorter than kernels of this trace ever are.
     """
     token = token_of(found.steps, asked)
     target_ns = policy.target_pct / 100.0 * token.token_ns * token.tokens_per_step
+    floor_ns = dispatch_floor(found.trace).floor_ns or 0
     dilution = policy.dilution if policy.dilution is not None else 0.5
     rows = kernel_table(found.trace, found.steps, found.layers, found.overlap).filter(pl.col("kind") == "kernel")
     return (
@@ -28,6 +31,14 @@ def threshold(found: Found, asked: TokenInput, policy: Policy) -> tuple[pl.DataF
             (100.0 * pl.col("ns_per_step") / (token.token_ns * token.tokens_per_step)).alias("ceiling_pct"),
         )
         .with_columns((pl.col("required_ns_per_call") <= pl.col("ceiling_ns_per_call")).alias("attainable"))
+        .with_columns(
+            pl.when(~pl.col("attainable"))
+            .then(pl.lit("no"))
+            .when(pl.col("ceiling_ns_per_call") - pl.col("required_ns_per_call") < floor_ns)
+            .then(pl.lit("only if removed"))
+            .otherwise(pl.lit("yes"))
+            .alias("can")
+        )
         .select(
             "kernel",
             "calls_per_step",
@@ -37,6 +48,7 @@ def threshold(found: Found, asked: TokenInput, policy: Policy) -> tuple[pl.DataF
             "ceiling_ns_per_call",
             "ceiling_pct",
             "attainable",
+            "can",
         ),
         token,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.projection.estimate import Estimate
 from trace_budget.projection.token import Token
 from trace_budget.reports.structure import head, micros, steps_facts
@@ -23,16 +24,19 @@ def threshold_report(found: Found, rows: pl.DataFrame, token: Token, policy: Pol
         TableColumn("required_us_per_call", "must save us/call", 3),
         TableColumn("ceiling_us_per_call", "has us/call", 3),
         TableColumn("ceiling_pct", "% of token", 2),
-        TableColumn("attainable", "can"),
+        TableColumn("can", "can"),
     )
     text = (
         f"{show_pct(policy.target_pct)} of a token of {show_us(us_from_ns(token.token_ns))} us is"
         f" {show_us(target_us)} us a step; integration loses part of it, so aim higher"
     )
+    floor_ns = dispatch_floor(found.trace).floor_ns
+    shortest = f"99 % of the kernels here take {show_us(us_from_ns(floor_ns))} us or more" if floor_ns else ""
     document = {
         "target_pct": policy.target_pct,
         "token_us": us_from_ns(token.token_ns),
         "target_us_per_step": target_us,
+        "floor_us": None if floor_ns is None else us_from_ns(floor_ns),
         "rows": frame.to_dicts(),
         "steps_by": steps_facts(found),
     }
@@ -41,7 +45,7 @@ def threshold_report(found: Found, rows: pl.DataFrame, token: Token, policy: Pol
         "trace-budget/threshold/1",
         document,
         trace_facts(found.trace),
-        (Line(text), *head(found)),
+        (Line(text), *([Line(shortest)] if shortest else []), *head(found)),
         (Table("threshold", "", columns, frame, limit),),
         (),
         caveats,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import tempfile
 import threading
@@ -51,12 +52,13 @@ def _settle(alive: Connection, scratch: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     tempfile.tempdir = scratch
-    threading.Thread(target=_die_with_parent, args=(alive,), daemon=True).start()
+    threading.Thread(target=_die_with_parent, args=(alive, scratch), daemon=True).start()
 
 
-def _die_with_parent(alive: Connection) -> None:
-    """Nothing is ever sent: the wait ends when the parent closes its end, or is gone."""
+def _die_with_parent(alive: Connection, scratch: str) -> None:
+    """Nothing is ever sent: the wait ends when the parent closes its end, or is gone and cannot tidy up."""
     alive.poll(None)
+    shutil.rmtree(scratch, ignore_errors=True)
     os._exit(1)
 
 
