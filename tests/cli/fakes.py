@@ -11,14 +11,14 @@ from trace_budget.schema.report import Line, Report, Table, TableColumn
 from trace_budget.schema.trace import Caveat, Trace, empty_trace
 
 
-def answer(verdict: str) -> Report:
+def answer(verdict: str, trust: str = "good") -> Report:
     """A report of one row with a verdict and one caveat of each severity."""
     frame = pl.DataFrame({"kernel": ["gdn_fused"], "mean_us": [20.27239]})
     columns = (TableColumn("kernel", "kernel"), TableColumn("mean_us", "mean us", 3))
     caveats = (Caveat("profiled", "a profiled step", 1, "warning"), Caveat("single_step", "one step", 1, "note"))
     return Report(
         "trace-budget/verdict/1",
-        {"verdict": verdict},
+        {"verdict": verdict, "trust": trust},
         lines=(Line("the answer", "title"),),
         tables=(Table("kernels", "", columns, frame),),
         caveats=caveats,
@@ -31,7 +31,7 @@ class FakeApi(ModuleType):
     def __init__(self) -> None:
         super().__init__("trace_budget.api")
         self.asked: dict[str, tuple[Any, ...]] = {}
-        self.verdict = "NO-GO"
+        self.verdict, self.trust = "NO-GO", "good"
 
     def open_trace(self, path: Path, *options: object, cache: bool) -> Trace:
         if path.name.startswith("bad"):
@@ -49,6 +49,6 @@ class FakeApi(ModuleType):
 
         def report(*arguments: Any) -> Report:
             self.asked[name] = arguments
-            return answer(self.verdict)
+            return answer(self.verdict, self.trust)
 
         return report

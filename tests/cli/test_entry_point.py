@@ -136,6 +136,22 @@ def test_without_a_gate_any_verdict_is_success(run: Run, api: FakeApi, verdict: 
     assert run(*PROJECT).code == 0
 
 
+@pytest.mark.parametrize(
+    ("trust", "gate", "code"),
+    [
+        *(("good", "good", 0), ("usable", "good", 10), ("broken", "good", 10)),
+        *(("good", "usable", 0), ("usable", "usable", 0), ("broken", "usable", 10)),
+    ],
+)
+def test_the_gate_of_check_fails_after_the_answer(run: Run, api: FakeApi, trust: str, gate: str, code: int) -> None:
+    api.trust = trust
+    result = run("check", "t.json", "--fail-unless", gate)
+    assert result.code == code
+    assert b"the answer" in result.out
+    assert (f"found {trust}" in result.err) == (code == 10)
+    assert run("check", "t.json").code == 0
+
+
 def test_check_goes_on_past_a_bad_file(run: Run, api: FakeApi) -> None:
     result = run("check", "a.json", "bad.json", "b.json", "--token-ms", "44")
     assert result.code == 3

@@ -100,6 +100,22 @@ def test_faults_name_their_line(body: str, line: int, words: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        (HEAD + '[[candidate]]\nid = "a"\nkernel = "x"', "keys: id, match, replace, saving_us, new_us"),
+        (HEAD + '[[candidate]]\nid = "a"\nmatch = { name = "x" }', "keys: kernel, mode, grid, stream, position"),
+        (HEAD + '[[candidate]]\nid = "a"\nhit_rate = { lo = 1 }', "keys: low, high)"),
+        (HEAD + "[defaults]\ntarget = 1\n[[candidate]]", "keys: min_pct, noise_pct, rho, runs, loop"),
+        (HEAD + "[[kandidate]]", "keys: schema, candidate, defaults)"),
+    ],
+)
+def test_an_unknown_key_is_answered_with_those_that_stand_there(text: str, keys: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_candidates(text, "c.toml")
+    assert keys in caught.value.line()
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ('schema = "trace-budget/candidates/9"\n[[candidate]]\nid = "a"', "unknown schema"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -73,6 +74,15 @@ def test_a_long_list_of_kernels_is_cut() -> None:
         matched(graph_steps(chain, 200), "kernel_")
     assert "and 4 more" in str(told.value)
     assert "x…" in str(told.value) or "…x" in str(told.value)
+
+
+def test_names_that_differ_in_their_middle_alone_are_shown_apart() -> None:
+    names = [f"Cijk_{'A' * 60}_MT{tile}_{'B' * 90}_WG" for tile in ("16x64", "16x32", "128x128")]
+    with pytest.raises(NotInTraceError) as told:
+        matched(graph_steps([(name, 5.0) for name in names], 200), "Cijk")
+    shown = re.findall(r"Cijk_\S+ \(1 calls", str(told.value))
+    assert len(set(shown)) == 3
+    assert all("…" in name for name in shown)
 
 
 def test_nothing_found_is_answered_with_the_closest_names(decode: Trace) -> None:

@@ -53,6 +53,13 @@ def test_mangled_names_are_found_by_what_they_say() -> None:
     assert demangled("_Znot mangled at all") is None
 
 
+@pytest.mark.parametrize("typed", ["swigluu", "swglu", "Swiglu", "matmul_ogs_swiglo", "re:swigluu"])
+def test_a_slip_in_one_word_of_a_long_name_is_seen(typed: str) -> None:
+    long = "_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1_swiglu"
+    assert long in closest(typed, ["kernel_unified_attention_3d", long, "void at::native::reduce_kernel<512, 1>()"])
+    assert closest("zzzzzz", [long]) == []
+
+
 def test_spellings_start_with_the_recorded_one() -> None:
     assert spellings("attention.kd") == ("attention.kd", "attention")
     assert spellings("plain") == ("plain",)

@@ -68,6 +68,17 @@ def test_the_inverse_for_every_kernel() -> None:
     assert got["gdn"]["ceiling_pct"] == pytest.approx(2.6)
 
 
+def test_what_is_left_must_not_be_shorter_than_kernels_ever_are() -> None:
+    """The shortest 1 % of these kernels take 2 us: `gdn` (13 us) can lose 10.75 us, and 12 only with its launch."""
+    ways = {2.0: "yes", 2.15: "yes", 2.4: "only if removed", 2.55: "only if removed", 2.7: "no"}
+    trace = graph_steps(CHAIN, 1_000, steps=8)
+    for target_pct, can in ways.items():
+        rows, _ = threshold(api.analyse(trace), TokenInput(), Policy(target_pct=target_pct))
+        assert rows.filter(kernel="gdn")["can"].to_list() == [can]
+    few = graph_steps(CHAIN, 1_000, steps=2)  # too few kernels to tell how short they get
+    assert "only if removed" not in threshold(api.analyse(few), TokenInput(), Policy(target_pct=2.4))[0]["can"]
+
+
 @pytest.mark.parametrize(
     ("asked", "required"),
     [
