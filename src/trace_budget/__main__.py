@@ -23,10 +23,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     A bug is the one thing that is not caught: its traceback is printed by Python, which then exits with 1.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
+    if given == ["--help"]:
+        return _help()
     with _Interrupts(last=arguments is None) as interrupts:
         try:
             _open_what_is_closed()
-            code = _help() if given == ["--help"] else _guarded(given)
+            code = _guarded(given)
         except BaseException as error:
             if not interrupts.came and not isinstance(error, KeyboardInterrupt):
                 raise
@@ -85,14 +87,17 @@ def _open_what_is_closed() -> None:
 
 def _help() -> int:
     """Print the help as docs/make/help_page.py took it from the command line: at once, before anything is imported."""
-    with open(f"{__file__.removesuffix('__main__.py')}{HELP}", encoding="utf-8") as page:  # noqa: PTH123  (pathlib is slow)
-        text = page.read()
-    encoding = sys.stdout.encoding or "ascii"
     try:
+        _open_what_is_closed()
+        with open(f"{__file__.removesuffix('__main__.py')}{HELP}", encoding="utf-8") as page:  # noqa: PTH123  (pathlib is slow)
+            text = page.read()
+        encoding = sys.stdout.encoding or "ascii"
         sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
         sys.stdout.flush()
     except OSError as error:
         return _told(error)
+    except KeyboardInterrupt:
+        return INTERRUPTED
     return 0
 
 

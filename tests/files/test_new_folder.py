@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -39,6 +40,31 @@ def test_it_is_written_refused_and_replaced(tmp_path: Path) -> None:
     assert content(tmp_path / "new") == {"d": b"4"}
     assert sorted(p.name for p in out.parent.iterdir()) == ["out"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["above", "new"]
+
+
+@pytest.mark.usefixtures("way")
+def test_a_file_of_that_name_goes_as_well(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+    write_folder(tmp_path / "out", {"a": b"1"}, overwrite=True)
+    assert content(tmp_path / "out") == {"a": b"1"}
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_cannot_be_replaced_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_folder(tmp_path / "out", {"a": b"old"})
+    rename = Path.rename
+
+    def failing(path: Path, target: Path) -> Path:
+        if path.suffix == ".part":
+            raise PermissionError(errno.EACCES, "no")
+        return rename(path, target)
+
+    monkeypatch.setattr(new_folder, "_exchanged", lambda one, other: False)
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(OutputError, match="no permission"):
+        write_folder(tmp_path / "out", {"a": b"new"}, overwrite=True)
+    assert content(tmp_path / "out") == {"a": b"old"}
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
 @pytest.mark.usefixtures("way")

@@ -31,8 +31,7 @@ def write_folder(path: Path, files: Mapping[str, bytes], *, overwrite: bool = Fa
     except OSError as error:
         raise output_error(path, error) from error
     finally:
-        with suppress(OSError):
-            shutil.rmtree(fresh)
+        _remove(fresh)
 
 
 def _write(file: Path, data: bytes) -> None:
@@ -44,18 +43,27 @@ def _write(file: Path, data: bytes) -> None:
 
 def _take_name(fresh: Path, path: Path, *, overwrite: bool) -> None:
     """Give the finished folder its name; what had it before, if that may go, is removed last."""
+    if overwrite and _exchanged(fresh, path):
+        return
+    old = fresh.with_suffix(".old")
+    if overwrite:
+        with suppress(FileNotFoundError):
+            path.rename(old)  # a folder cannot be renamed over one that holds files
     try:
-        if not (overwrite and _exchanged(fresh, path)):
-            if overwrite:
-                _step_aside(path, fresh.with_suffix(".old"))
-            fresh.rename(path)
+        fresh.rename(path)
     except OSError as error:
+        with suppress(OSError):
+            old.rename(path)
         if error.errno in _TAKEN and not overwrite:  # it came while this one was written
             raise _exists(path) from error
         raise
-    finally:
-        with suppress(OSError):
-            shutil.rmtree(fresh.with_suffix(".old"))
+    _remove(old)
+
+
+def _remove(path: Path) -> None:
+    """A folder with all in it, or what else is there."""
+    with suppress(OSError):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _exchanged(one: Path, other: Path) -> bool:
@@ -65,12 +73,6 @@ def _exchanged(one: Path, other: Path) -> bool:
         return not libc.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE)
     except (AttributeError, OSError):
         return False
-
-
-def _step_aside(path: Path, old: Path) -> None:
-    """A folder cannot be renamed over one that holds files."""
-    with suppress(FileNotFoundError):
-        path.rename(old)
 
 
 def _exists(path: Path) -> OutputError:
