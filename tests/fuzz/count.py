@@ -64,11 +64,13 @@ def _queries(db: sqlite3.Connection, format_name: str, names: list[str]) -> list
 
 
 def _of_rocprof_v1(db: sqlite3.Connection, names: list[str]) -> str:
-    """Dispatches of KERN, and those that OPS alone holds, where the two can be compared."""
+    """Dispatches of KERN, and those that OPS alone holds, where both are tables (views are not read) and compare."""
     alone = "SELECT count(*) FROM OPS NOT INDEXED WHERE coalesce(Name, '') <> '<barrier packet>'"
     if "KERN" not in names:
         return alone
     kern = "SELECT count(*) FROM KERN NOT INDEXED"
+    if "OPS" not in names:
+        return kern
     columns = {table: {name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")} for table in ("KERN", "OPS")}
     pairs = {b"BeginNs": b"BeginNs", b"EndNs": b"EndNs", b"gpu-id": b"dev-id", b"queue-id": b"queue-id"}
     if not (pairs.keys() <= columns["KERN"] and set(pairs.values()) <= columns["OPS"]):

@@ -33,7 +33,14 @@ TELLING = frozenset(
         *("partial_file", "damaged_events_dropped", "damaged_events_repaired", "damaged_lines_dropped"),
         *("damaged_lines_repaired", "several_documents", "damaged_metadata", "merged_ranks", "bad_sums"),
         *("several_tables", "doubled_keys", "duplicate_rows_dropped", "slice_ends_doubtful", "slice_ends_mended"),
-        *("writer_cut_overlaps", "no_gpu_ops", "format_forced", "nameless_kernels", "several_processes"),
+        *(
+            "writer_cut_overlaps",
+            "no_gpu_ops",
+            "format_forced",
+            "nameless_kernels",
+            "several_processes",
+            "rows_of_other_tables",
+        ),
     )
 )
 SLOWER, FREE_SECONDS = 10, 0.4

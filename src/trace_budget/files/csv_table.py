@@ -150,7 +150,7 @@ class _Builder:
         cells = header_cells(line)
         shape = next((shape for shape in self._shapes if shape.matches(cells)), None)
         self._unknown = None
-        if shape is not None:
+        if shape is not None and not self._damaged(shape, cells):
             self._close()
             self._open = _OpenTable(shape, cells)
             if not self._done:
@@ -159,15 +159,29 @@ class _Builder:
                 self._open.lose(self._line_count + mark + 1)
             return True
         # a header names columns: what holds numbers is a row whose first cell is odd
-        ends = self._ends_tables and not any(_NUMBER.fullmatch(cell) for cell in cells)
-        if ends:
-            self._close()
-        number = self._line_count + mark + 1
-        if ends and line.count('"') % 2:
+        names_columns = not any(_NUMBER.fullmatch(cell) for cell in cells)
+        return names_columns and self._pass_over(line, cells, self._line_count + mark + 1)
+
+    def _damaged(self, shape: Shape, cells: Cells) -> bool:
+        """Whether a header opens this table again, with a cell damaged that makes it look like another's."""
+        opened = self._open
+        return opened is not None and shape is not opened.shape and not self._ends_tables and opened.begins_like(cells)
+
+    def _pass_over(self, line: str, cells: Cells, number: int) -> bool:
+        """Whether an unknown header is no row: where tables end with one, and where it is this table's again, damaged.
+
+        The latter is told. Where tables follow each other the rows below may be another table's, and are left out.
+        """
+        again = self._open is not None and self._open.begins_like(cells)
+        if again:
             self._odd_headers.append(number)
-        elif ends and len(cells) > 1:
-            self._unknown = len(cells), number
-        return ends
+        if self._ends_tables:
+            self._close()
+            if line.count('"') % 2:
+                self._odd_headers.append(number)
+            elif len(cells) > 1 and not again:
+                self._unknown = len(cells), number
+        return again or self._ends_tables
 
     def _add(self, lines: pl.Series, begin: int) -> None:
         first_number = self._line_count + begin + 1
@@ -202,7 +216,7 @@ class _OpenTable:
     """The table that is being read: its columns so far, and what was mended or dropped."""
 
     def __init__(self, shape: Shape, header: Cells) -> None:
-        self._shape = shape
+        self.shape = shape
         self._header = header
         names = [shape.column_of(cell) for cell in header]
         left = names.index(shape.wide) if shape.wide in names else len(names) - 1
@@ -212,6 +226,11 @@ class _OpenTable:
         self._frames: list[pl.DataFrame] = []
         self._repaired = self._dropped = 0
         self._bad_line: int | None = None
+
+    def begins_like(self, header: Cells) -> bool:
+        """Whether another header is as long as this one and shares more than half of its cells."""
+        shared = sum(one == other for one, other in zip(self._header, header, strict=False))
+        return len(header) == len(self._header) and 2 * shared > len(header)
 
     def rows_among(self, lines: pl.Series, first_number: int) -> list[int]:
         """The numbers of the lines that have as many cells as the header."""
@@ -241,14 +260,22 @@ class _OpenTable:
     def _cast(self, name: str, column: pl.Series) -> pl.Series:
         if name in self._dictionaries:
             return self._dictionaries[name].codes(column)
-        return column.cast(pl.Int64, strict=False) if name in self._shape.integers else column
+        return column.cast(pl.Int64, strict=False) if name in self.shape.integers else column
 
     def table(self) -> CsvTable:
-        frame = pl.concat(self._frames) if self._frames else self._empty()
+        frame = self._without_headers(pl.concat(self._frames) if self._frames else self._empty())
         texts = [self._dictionaries[name].decoded(frame[name]) for name in self._dictionaries]
         return CsvTable(
-            self._shape, self._header, frame.with_columns(texts), self._repaired, self._dropped, self._bad_line
+            self.shape, self._header, frame.with_columns(texts), self._repaired, self._dropped, self._bad_line
         )
+
+    def _without_headers(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Drop rows that are a damaged header: they hold the heading of the name where others hold a name."""
+        name = self.shape.wide
+        code = self._dictionaries[name].known(name) if name in self._dictionaries else None
+        sound = frame if code is None else frame.filter(pl.col(name).ne_missing(code))
+        self._dropped += frame.height - sound.height
+        return sound
 
     def _empty(self) -> pl.DataFrame:
         none = pl.Series([], dtype=pl.String)

@@ -15,6 +15,10 @@ class Dictionary:
         """The code of one text."""
         return self._codes.setdefault(text, len(self._codes))
 
+    def known(self, text: str) -> int | None:
+        """The code of a text if it was seen."""
+        return self._codes.get(text)
+
     def codes(self, column: pl.Series) -> pl.Series:
         """The codes (UInt32) of one batch of texts; null stays null."""
         distinct = column.drop_nulls().unique(maintain_order=True)

@@ -64,6 +64,13 @@ def several_tables(file: CsvFile, *names: str) -> tuple[Caveat, ...]:
     return (Caveat("several_tables", text, most, "warning"),) if most > 1 else ()
 
 
+def left_out(file: CsvFile, name: str) -> tuple[Caveat, ...]:
+    """Return the caveat about the rows of another table in the file, which may be rows below a damaged header."""
+    rows = sum(table.frame.height for table in file.tables if table.shape.name == name)
+    text = "rows below the header of another table are left out; if they are kernels, that header is damaged"
+    return (Caveat("rows_of_other_tables", text, rows, "warning"),) if rows else ()
+
+
 def columns(frame: pl.DataFrame, names: Mapping[str, str]) -> list[pl.Expr]:
     """Select columns under new names (`new: recorded`); one the frame lacks becomes null."""
     return [

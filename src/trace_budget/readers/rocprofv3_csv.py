@@ -24,6 +24,7 @@ from trace_budget.readers.csv_trace import (
     NO_CALLS,
     NO_MARKERS,
     damage_of,
+    left_out,
     overlaps,
     required,
     sibling,
@@ -80,6 +81,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
     found = (
         *caveats.several_processes(len(file.of("kernels"))),
         *beside.cut,
+        *left_out(file, "other"),
         *damage_of(*file.tables, *beside.read),
         *_foreign(beside.foreign),
         *_shortened(kernels, markers),

@@ -25,8 +25,8 @@ _CALL = {"pid": "Process_Id", "tid": "Thread_Id", "correlation": "Correlation_Id
 _HEADER_LIKE = "Kernel_Name|Function|Direction|Agent_Type|Start_Timestamp"
 
 
-def _with(*names: str, without: str = "") -> Callable[[Cells], bool]:
-    return lambda cells: set(names) <= set(cells) and without not in cells
+def _with(*names: str, without: tuple[str, ...] = ()) -> Callable[[Cells], bool]:
+    return lambda cells: set(names) <= set(cells) and not set(without) & set(cells)
 
 
 def _recorded(*columns_by_name: Mapping[str, str]) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ def _recorded(*columns_by_name: Mapping[str, str]) -> tuple[str, ...]:
 SHAPES = (
     Shape(
         "kernels",
-        _with("Kernel_Name", "Agent_Id", *_TIMES.values(), without="Counter_Name"),
+        _with("Kernel_Name", "Agent_Id", *_TIMES.values(), without=("Counter_Name",)),
         "Kernel_Name",
         texts=("Agent_Id", "Kernel_Name"),
         integers=_recorded(_PLACE, _SIZES),
@@ -63,7 +63,13 @@ SHAPES = (
         texts=("Agent_Type", "Name", "Product_Name"),
         integers=("Node_Id", "Logical_Node_Id"),
     ),
-    Shape("other", _with("Kind", *_TIMES.values()), "Kind", texts=("Kind",)),
+    # a header of one of the tables above that is damaged must not pass for one of these
+    Shape(
+        "other",
+        _with("Kind", *_TIMES.values(), without=("Kernel_Name", "Function", "Direction")),
+        "Kind",
+        texts=("Kind",),
+    ),
 )
 
 

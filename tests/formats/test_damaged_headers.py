@@ -1,0 +1,76 @@
+"""A header half-way down a CSV file, as where files were joined, with damaged cells: no row is lost without a word."""
+
+from __future__ import annotations
+
+import csv
+import io
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from formats.answers import SAMPLES
+from fuzz.judge import TELLING
+from trace_budget import api
+from trace_budget.schema.trace import Trace
+
+FILES = (
+    "rocprofv3_csv/same_run_kernel_trace.csv",
+    "rocprofv3_csv/of_rocpd_kernel_trace.csv",
+    "rocprofv3_csv/rocm62_kernel_trace.csv",
+    "rocprof_v1_csv/same_run.csv",
+    "rocprof_v1_csv/old_registers.csv",
+    "rocprofv2_csv/hcc_ops_trace_4242.csv",
+    "rocprofv2_csv/results_4242.csv",
+    "nsys_csv/beside_cuda_gpu_trace.csv",
+    "nsys_csv/cuda_gpu_kern_sum.csv",
+    "kernel_stats_csv/rocprofv3_kernel_stats.csv",
+)
+
+
+def rows(trace: Trace) -> int:
+    if trace.aggregates is not None:
+        return trace.aggregates.height
+    return int((trace.gpu_ops["kind"] == "kernel").sum())
+
+
+def told(trace: Trace, *more: str) -> set[tuple[str, int]]:
+    return {(caveat.code, caveat.count) for caveat in trace.caveats if caveat.code in {*TELLING, *more}}
+
+
+def with_header_again(folder: Path, name: str, damaged: tuple[int, ...]) -> Path:
+    """The sample with its header a second time, half-way down, some cells of it replaced."""
+    lines = (SAMPLES / name).read_text(encoding="utf-8").splitlines(keepends=True)
+    header = next(i for i, line in enumerate(lines) if "Name" in line)
+    (cells,) = csv.reader([lines[header]])
+    text = io.StringIO()
+    csv.writer(text, quoting=csv.QUOTE_ALL).writerow(["x!" if i in damaged else cell for i, cell in enumerate(cells)])
+    middle = (header + len(lines)) // 2
+    path = folder / Path(name).name
+    path.write_text("".join([*lines[:middle], text.getvalue(), *lines[middle:]]), encoding="utf-8")
+    return path
+
+
+def width(name: str) -> int:
+    line = next(line for line in (SAMPLES / name).read_text(encoding="utf-8").splitlines() if "Name" in line)
+    return len(next(csv.reader([line])))
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("how_many", [1, 2])
+def test_no_row_is_lost_without_a_word(tmp_path: Path, name: str, how_many: int) -> None:
+    clean = api.open_trace(SAMPLES / name)
+    for damaged in combinations(range(width(name)), how_many):
+        trace = api.open_trace(with_header_again(tmp_path, name, damaged))
+        if rows(trace) == rows(clean) + 1:  # nothing of it says that it is a header any more: a kernel without times
+            assert told(trace, "bad_start") - told(clean, "bad_start"), damaged
+        else:
+            assert rows(trace) == rows(clean) or told(trace) - told(clean), damaged
+
+
+@pytest.mark.parametrize("name", FILES[:3])
+def test_a_header_with_one_damaged_cell_costs_no_row(tmp_path: Path, name: str) -> None:
+    for damaged in range(width(name)):
+        assert rows(api.open_trace(with_header_again(tmp_path, name, (damaged,)))) == rows(
+            api.open_trace(SAMPLES / name)
+        )
