@@ -22,6 +22,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     A bug is the one thing that is not caught: its traceback is printed by Python, which then exits with 1.
     """
+    try:
+        return _main(arguments)
+    except KeyboardInterrupt:  # before or after it is heeded below
+        return INTERRUPTED
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given == ["--help"]:
         return _help()
@@ -96,8 +103,6 @@ def _help() -> int:
         sys.stdout.flush()
     except OSError as error:
         return _told(error)
-    except KeyboardInterrupt:
-        return INTERRUPTED
     return 0
 
 

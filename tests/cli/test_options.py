@@ -107,6 +107,7 @@ def test_exactly_one_saving_is_needed(run: Run, api: FakeApi, options: str) -> N
         *("--free --hit-rate 1.1", "--free --hit-rate 0.9:0.1", "--free --hit-rate x", "--free --hit-rate -1:1"),
         *("--free --tokens-per-step 0", "--free --token-ms inf", "--free --loop both", "--free --target-pct 0"),
         *("--free --target-pct 101", "--free --noise-pct 0", "--free --runs 1", "--free --runs 2.5"),
+        *("--saving-us 1e-320", "--speedup 1e308", "--free --token-ms 1e300", "--free --layers 9223372036854775808"),
         *("--free --dilution 0", "--free --dilution 1.5", "--free --layers 0", "--free --position -1"),
         *("--free --stream 1.5", "--free --device -1", "--free --rank -1", "--free --phase decoding"),
         *("--free --steps a:b", "--free --steps :", "--free --step-pattern (", "--free --fail-unless NO-GO"),

@@ -210,6 +210,18 @@ def test_a_cut_gzip_stream_says_so_too(tmp_path: Path) -> None:
         column(tmp_path / "cut.db.gz", "t", "v", INT)
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_another_database_behind_the_first_is_told(tmp_path: Path, packed: bool) -> None:
+    data = many_pages(tmp_path / "a.db").read_bytes()
+    path = tmp_path / "two.db"
+    path.write_bytes(gzip.compress(data) * 2 if packed else data * 2)
+    with sqlite.opened(path) as database:
+        assert database.damage == "another database follows it, which is not read"
+    assert column(path, "t", "v", INT) == list(range(1, 501))
+    with sqlite.opened(tmp_path / "a.db") as database:
+        assert database.damage == ""
+
+
 def test_damage_in_the_middle_names_the_table(tmp_path: Path) -> None:
     data = bytearray(many_pages(tmp_path / "a.db").read_bytes())
     data[20_000:28_000] = b"\xff" * 8_000

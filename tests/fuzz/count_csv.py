@@ -32,7 +32,7 @@ def rows_of(data: bytes, table: Table, ends: Callable[[Sequence[str]], bool] = l
                 header = stripped
             elif ends(cells):
                 header = None
-            elif header is not None and "".join(cells).strip():
+            elif header is not None and "".join(cells).strip("\ufeff \t"):
                 if len(cells) != len(header):
                     raise NotStrictError(f"{len(cells)} cells")
                 yield dict(zip(reversed(header), reversed(cells), strict=True))

@@ -43,6 +43,7 @@ TELLING = frozenset(
         ),
     )
 )
+WHOLE_RECORDS = frozenset(("row_gone", "row_twice", "event_gone", "event_twice", "gone", "twice"))
 SLOWER, FREE_SECONDS = 10, 0.4
 # not always counted: the process has a guard, which may outlive the reading
 PROCESS_SECONDS = 1.0
@@ -164,7 +165,9 @@ def _unexplained(given: Input, known: Clean, trace: Trace, path: Path) -> tuple[
     try:
         content = count.kernels(INGESTED if given.sample.format == INGESTED else trace.format, own)
     except NotStrictError as error:
-        same = found in (known.kernels, error.by_marks)
+        # a record that went, or stands there twice, as a whole cannot be seen; each such step moves one record
+        unseen = sum(step in WHOLE_RECORDS for step in given.steps)
+        same = found == error.by_marks or abs(found - known.kernels) <= unseen
         return ("", "") if same else ("silent", f"{found} kernels of damaged content, clean {known.kernels}: {error}")
     slices = given.sample.family == PROTOBUF
     fits = found == known.kernels or content != known.content if slices else found == content

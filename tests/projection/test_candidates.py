@@ -1,5 +1,7 @@
 """The candidate file: what it means, and the line of each fault."""
 
+from pathlib import Path
+
 import pytest
 
 from trace_budget.errors import UsageError
@@ -73,8 +75,12 @@ def test_every_key_arrives() -> None:
         ('[[candidate]]\nid = "a"\nsaving_us = 3', 3, "match or replace, one of them"),
         ('[[candidate]]\nid = "a"\nmatch = { kernel = "x" }', 3, "states its saving once"),
         ('[[candidate]]\nid = "a"\nmatch = { kernel = "x" }\nsaving_us = 3\nfree = true', 3, "states its saving once"),
-        ('[[candidate]]\nid = "a"\nmatch = { kernel = "x" }\nspeedup = 0', 5, "speedup is not positive"),
-        ('[[candidate]]\nid = "a"\nmatch = { kernel = "x" }\nsaving_us = 3\nhit_rate = 1.5', 6, "not a hit rate"),
+        ('[[candidate]]\nid = "a"\nmatch = { kernel = "x" }\nspeedup = 0', 5, "speedup: Expected `float` above 0"),
+        (
+            '[[candidate]]\nid = "a"\nmatch = { kernel = "x" }\nsaving_us = 3\nhit_rate = 1.5',
+            6,
+            "Expected `float` <= 1.0",
+        ),
         ('[[candidate]]\nid = "a"\nmatch = { kernel = "x", mode = "fuzzy" }\nfree = true', 4, "unknown match mode"),
         (
             '[[candidate]]\nid = "a"\nreplace = { sequence = ["x"] }\nsaving_us = 3',
@@ -97,6 +103,51 @@ def test_faults_name_their_line(body: str, line: int, words: str) -> None:
     assert f"c.toml:{line}: " in caught.value.line()
     assert words in caught.value.line()
     assert "\n" not in caught.value.line()
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        *("saving_us = nan", "saving_us = -1", "saving_us = 0", "saving_us = inf", "saving_us = 1e308"),
+        *("new_us = nan", "speedup = 1e-320", "zero_cost = { proxy_us = nan }", "free = true\nbaseline_us = 0"),
+        *(
+            "free = true\nsaving_ci_us = [nan, nan]",
+            "free = true\nsaving_ci_us = [5, 1]",
+            "free = true\noverhead_us = -1",
+        ),
+        *(
+            "free = true\ncalls = { expect_per_step = nan }",
+            "free = true\nextra_bytes = 5",
+            "free = true\nhit_rate = nan",
+        ),
+        *("free = true\napply_to = { m_bucket = [5, 1] }", "free = true\napply_to = { m_bucket = [0, 99999999999] }"),
+        *("free = true\napply_to = { layers = [] }", "free = true\napply_to = { steps = 'nope' }"),
+        "free = true\nevidence = " + "[" * 3_000,
+    ],
+)
+def test_numbers_that_cannot_be_are_refused_with_their_line(keys: str) -> None:
+    text = HEAD + f'[[candidate]]\nid = "a"\nmatch = {{ kernel = "x" }}\n{keys}\n'
+    with pytest.raises(UsageError, match=r"^c\.toml"):
+        parse_candidates(text, "c.toml")
+
+
+@pytest.mark.parametrize(
+    "default",
+    [
+        *("token_ms = -44", "token_ms = 0", "token_ms = 1e-320", "tokens_per_step = -2", "runs = 1", "rho = nan"),
+        *("rho = 5", "min_pct = -5", "min_pct = 1e308", "noise_pct = 0", 'loop = "both"'),
+    ],
+)
+def test_defaults_that_cannot_be_are_refused(default: str) -> None:
+    text = HEAD + f'[defaults]\n{default}\n[[candidate]]\nid = "a"\nmatch = {{ kernel = "x" }}\nfree = true\n'
+    with pytest.raises(UsageError, match=r"^c\.toml:\d+: defaults\."):
+        parse_candidates(text, "c.toml")
+
+
+def test_a_mark_of_byte_order_is_no_fault(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text(HEAD + '[[candidate]]\nid = "a"\nmatch = { kernel = "x" }\nfree = true\n', encoding="utf-8-sig")
+    assert [one.id for one in read_candidates(path).candidates] == ["a"]
 
 
 @pytest.mark.parametrize(

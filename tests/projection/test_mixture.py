@@ -60,6 +60,11 @@ def test_no_phase_runs_the_kernel() -> None:
         mix(phases, Candidate("", Change(free=True), Selection("zebra")), TokenInput(), Policy())
 
 
+def test_a_phase_stands_once_among_the_weights() -> None:
+    with pytest.raises(UsageError, match="--weights"):
+        weights_of("decode=1,decode=1")
+
+
 def test_weights_are_shares() -> None:
     assert weights_of("decode=9, mixed=1") == {"decode": 0.9, "mixed": 0.1}
     for text in ("decode", "decode=", "decode=-1", "decode=inf", "sleep=1", ""):

@@ -53,6 +53,18 @@ def test_mangled_names_are_found_by_what_they_say() -> None:
     assert demangled("_Znot mangled at all") is None
 
 
+@pytest.mark.parametrize("bomb", [r"re:(\w+)*!$", r"re:((\w*)*)*!$", r"re:(a|aa)+$"])
+def test_an_expression_that_could_take_for_ever_does_not(bomb: str) -> None:
+    assert matching(bomb, ["a" * 4_000 + "?"]) == []
+
+
+def test_what_only_python_can_say_is_understood_too() -> None:
+    assert matching(r"re:^gdn_(?!fused$)", NAMES) == ["gdn_fused_v2"]
+    assert matching(r"re:(?P<x>d)n_f", NAMES) == ["gdn_fused", "gdn_fused_v2", MANGLED]
+    with pytest.raises(UsageError, match="not a regular expression"):
+        matching("re:" + "(" * 5_000 + ")" * 5_000, NAMES)
+
+
 @pytest.mark.parametrize("typed", ["swigluu", "swglu", "Swiglu", "matmul_ogs_swiglo", "re:swigluu"])
 def test_a_slip_in_one_word_of_a_long_name_is_seen(typed: str) -> None:
     long = "_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1_swiglu"

@@ -57,6 +57,12 @@ def test_parallel_branches_save_more_together_than_alone() -> None:
     assert marginal["cc"] == pytest.approx(ranking.joint.expected - alone["kk"])
 
 
+def test_a_candidate_for_steps_of_another_phase_is_refused() -> None:
+    with pytest.raises(NotInTraceError, match="steps of phase prefill for 'kk', found phase decode"):
+        ranked(("kk", "k", 'saving_us = 12\napply_to = { steps = "prefill" }'))
+    assert ranked(("kk", "k", 'saving_us = 12\napply_to = { steps = "decode" }')).rows
+
+
 def test_candidates_in_a_row_add_until_another_branch_takes_over() -> None:
     ranking = ranked(("aa", "a", "saving_us = 4"), ("jj", "j", "saving_us = 2"))
     assert ranking.sum_ns == pytest.approx(6_000, abs=1)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from projection.builders import graph_steps, repeated_steps
@@ -13,6 +15,7 @@ from trace_budget.projection.token import Token, impossible, token_of
 from trace_budget.schema.options import Policy, Scope, TokenInput
 from trace_budget.schema.trace import Trace
 
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
 US = 1_000
 CHAIN = [("gemm", 300.0), ("gdn", 13.0), ("gdn", 13.0), ("tiny", 2.0)]
 
@@ -66,6 +69,15 @@ def test_the_inverse_for_every_kernel() -> None:
     }  # fmt: skip
     assert {name: row["attainable"] for name, row in got.items()} == {"gemm": True, "gdn": True, "tiny": False}
     assert got["gdn"]["ceiling_pct"] == pytest.approx(2.6)
+
+
+def test_a_kernel_without_times_has_no_answer() -> None:
+    trace = api.open_trace(SAMPLES / "broken/kineto_zero_timestamps.json")
+    rows, _ = threshold(api.analyse(trace), TokenInput(), Policy())
+    untimed = rows.filter(pl.col("ceiling_ns_per_call").is_null())
+    assert untimed.height
+    assert untimed["can"].null_count() == untimed["attainable"].null_count() == untimed.height
+    assert rows.filter(pl.col("ceiling_ns_per_call").is_not_null())["can"].null_count() == 0
 
 
 def test_what_is_left_must_not_be_shorter_than_kernels_ever_are() -> None:

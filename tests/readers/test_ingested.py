@@ -123,6 +123,13 @@ def test_damage_is_told(tmp_path: Path) -> None:
     assert len(NEEDED) == 5
 
 
+def test_a_rank_that_is_told_makes_a_folder_of_its_own(tmp_path: Path) -> None:
+    out, path = tmp_path / "out", str(SAMPLES / "kineto/same_run.json")
+    for rank in ("3", "5"):
+        assert main(["ingest", path, "-o", str(out), "--rank", rank]) == 0
+    assert sorted(api.open_trace(folder).rank or 0 for folder in out.iterdir()) == [3, 5]
+
+
 def test_names_as_long_as_a_file_system_allows(tmp_path: Path) -> None:
     path = tmp_path / ("x" * 250 + ".json")
     path.write_bytes((SAMPLES / "kineto/same_run.json").read_bytes())

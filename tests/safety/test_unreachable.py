@@ -93,6 +93,23 @@ def test_a_batch_below_a_closed_folder_and_over_a_name_too_long(closed: Path, tm
         assert (done.returncode, done.stdout, done.stderr) == (3, "", expected)
 
 
+@pytest.mark.parametrize("command", ["kernels", "check", "threshold", "steps", "report", "ingest"])
+def test_a_file_nobody_may_read(tmp_path: Path, command: str) -> None:
+    path = Path(shutil.copy(TRACE, tmp_path / "t.json"))
+    path.chmod(0)
+    done = as_mortal(command, path, *(("-o", tmp_path / "out.html") if command in ("report", "ingest") else ()))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == f"trace-budget: {path}: cannot be opened (found Permission denied)\n"
+
+
+def test_check_goes_on_past_a_file_nobody_may_read(tmp_path: Path) -> None:
+    path = Path(shutil.copy(TRACE, tmp_path / "t.json"))
+    path.chmod(0)
+    done = as_mortal("check", path, DATABASE)
+    assert done.returncode == 3
+    assert f"{DATABASE}: good" in " ".join(done.stdout.split()) or "usable" in done.stdout
+
+
 def test_a_batch_goes_on_past_a_closed_folder_and_looks_again_once_it_is_open(closed: Path, tmp_path: Path) -> None:
     (tmp_path / "open").mkdir()
     shutil.copyfile(DATABASE, tmp_path / "open/t.db")

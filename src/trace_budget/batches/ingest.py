@@ -18,15 +18,16 @@ _DIGITS = 8
 _LONGEST_STEM = 200  # names of files end at 255 bytes
 
 
-def ingest(trace: Trace, out: Path | str, overwrite: bool = False) -> tuple[Path, bool]:
+def ingest(trace: Trace, out: Path | str, overwrite: bool = False, rank: int | None = None) -> tuple[Path, bool]:
     """Write the tables of a trace into its own folder below `out`; the folder, and whether it was written now.
 
-    The name holds the trace's file name and a digest of its content: the same trace is written once. Raises OutputError
-    when it cannot be written.
+    The name holds the trace's file name and a digest of its content, and `rank` where it was told rather than read: the
+    same trace is written once. Raises OutputError when it cannot be written.
     """
     source = Path(trace.path)
     stem = _UNFIT.sub("_", _ENDINGS.sub("", source.name))[:_LONGEST_STEM] or "trace"
-    folder = Path(out) / f"trace={stem}-{digest_of(only_trace(source))[:_DIGITS]}"
+    told = "" if rank is None else f"-rank{rank}"
+    folder = Path(out) / f"trace={stem}-{digest_of(only_trace(source))[:_DIGITS]}{told}"
     if folder.is_dir() and not overwrite:
         return folder, False
     try:

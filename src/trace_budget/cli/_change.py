@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from trace_budget.cli._groups import option
-from trace_budget.cli._values import hit_rate, not_negative, positive, whole
+from trace_budget.cli._values import MOST_ROWS, hit_rate, not_negative, positive, whole
 from trace_budget.errors import UsageError
 from trace_budget.schema.options import Change, Range, Selection
 
@@ -24,7 +24,11 @@ class Selecting:
     position: Annotated[
         int | None,
         option(
-            "Select", "--position", parser=whole(0), metavar="N", text="Only the call site at this place in the layer."
+            "Select",
+            "--position",
+            parser=whole(0, MOST_ROWS),
+            metavar="N",
+            text="Only the call site at this place in the layer.",
         ),
     ] = None
     grid: Annotated[

@@ -10,13 +10,13 @@ from typing import Any
 
 import typer
 
-from trace_budget.cli._values import pattern, percentage, positive, share, whole
+from trace_budget.cli._values import MOST_ROWS, pattern, percentage, positive, share, whole
 from trace_budget.errors import UsageError
 
 _NUMBERS: dict[str, Callable[[Any], float]] = {
     "target_pct": percentage,
     "noise_pct": positive,
-    "runs": whole(2),
+    "runs": whole(2, MOST_ROWS),
     "dilution": share,
     "token_ms": positive,
     "tokens_per_step": positive,
@@ -53,7 +53,7 @@ def load(folder: Path | None = None) -> Config:
 def _parsed(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, RecursionError) as error:
         raise UsageError(f"cannot be read as TOML: {error}", where=path.name) from error
 
 

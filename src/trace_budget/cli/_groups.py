@@ -10,6 +10,11 @@ from typing import Any, get_type_hints
 import typer
 
 
+def argument(metavar: str, text: str) -> Any:
+    """A positional argument; whether a path can be read is found out, and told, by who reads it."""
+    return typer.Argument(metavar=metavar, help=text, show_default=False, readable=False)
+
+
 def option(panel: str, *names: str, parser: Any = None, metavar: str = "", text: str = "") -> Any:
     """An option in a help panel; without a parser it takes text, without a metavar too it is a flag."""
     return typer.Option(*names, parser=parser, metavar=metavar, help=text, rich_help_panel=panel, show_default=False)

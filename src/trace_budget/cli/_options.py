@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trace_budget.cli import _config
-from trace_budget.cli._groups import option
+from trace_budget.cli._groups import argument, option
 from trace_budget.cli._output import Output, working
 from trace_budget.cli._values import (
+    MOST_LAYERS,
+    MOST_ROWS,
     one_of,
     pattern,
     percentage,
@@ -37,9 +39,7 @@ OtherRanks = Annotated[
         show_default=False,
     ),
 ]
-TracePath = Annotated[
-    Path, typer.Argument(metavar="TRACE", help="The trace file, or a folder with one job.", show_default=False)
-]
+TracePath = Annotated[Path, argument("TRACE", "The trace file, or a folder with one job.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,13 @@ class Reading:
 
     rank: Annotated[
         int | None,
-        option("Input", "--rank", parser=whole(0), metavar="N", text="The rank that wrote the trace, or to report on."),
+        option(
+            "Input",
+            "--rank",
+            parser=whole(0, MOST_ROWS),
+            metavar="N",
+            text="The rank that wrote the trace, or to report on.",
+        ),
     ] = None
     from_format: Annotated[
         str | None,
@@ -112,11 +118,15 @@ class Scoping:
     layers: Annotated[
         int | None,
         option(
-            "Scope", "--layers", parser=whole(1), metavar="N", text="Layers of the model (default: found in the trace)."
+            "Scope",
+            "--layers",
+            parser=whole(1, MOST_LAYERS),
+            metavar="N",
+            text="Layers of the model (default: found in the trace).",
         ),
     ] = None
     device: Annotated[
-        int | None, option("Scope", "--device", parser=whole(0), metavar="N", text="Only this device.")
+        int | None, option("Scope", "--device", parser=whole(0, MOST_ROWS), metavar="N", text="Only this device.")
     ] = None
     step_pattern: Annotated[
         str | None,
@@ -192,7 +202,13 @@ class Judging:
     ] = None
     runs: Annotated[
         int | None,
-        option("Verdict", "--runs", parser=whole(2), metavar="N", text="Runs per arm of that A/B (default: 5)."),
+        option(
+            "Verdict",
+            "--runs",
+            parser=whole(2, MOST_ROWS),
+            metavar="N",
+            text="Runs per arm of that A/B (default: 5).",
+        ),
     ] = None
     dilution: Annotated[
         float | None,

@@ -11,6 +11,8 @@ import typer
 from trace_budget.schema.options import Range
 
 Text = str | float
+SMALLEST, LARGEST = 1e-12, 1e15  # beyond lies no quantity of a trace, and products would leave the numbers there are
+MOST, MOST_ROWS, MOST_LAYERS = 2**63 - 1, 2**31, 100_000
 
 
 def _number(value: Text) -> float:
@@ -28,7 +30,7 @@ def positive(value: Text) -> float:
     number = _number(value)
     if number <= 0:
         raise typer.BadParameter(f"{value!r} is not above 0")
-    return number
+    return _credible(number)
 
 
 def not_negative(value: Text) -> float:
@@ -36,6 +38,12 @@ def not_negative(value: Text) -> float:
     number = _number(value)
     if number < 0:
         raise typer.BadParameter(f"{value!r} is below 0")
+    return _credible(number) if number else 0.0
+
+
+def _credible(number: float) -> float:
+    if not SMALLEST <= number <= LARGEST:
+        raise typer.BadParameter(f"{number:g} is not between {SMALLEST:g} and {LARGEST:g}")
     return number
 
 
@@ -55,8 +63,8 @@ def percentage(value: Text) -> float:
     return number
 
 
-def whole(lowest: int | None = None) -> Callable[[Text], int]:
-    """A parser of whole numbers, `lowest` or above."""
+def whole(lowest: int | None = None, highest: int = MOST) -> Callable[[Text], int]:
+    """A parser of whole numbers from `lowest` to `highest`."""
 
     def parse(value: Text) -> int:
         number = _number(value)
@@ -64,6 +72,8 @@ def whole(lowest: int | None = None) -> Callable[[Text], int]:
             raise typer.BadParameter(f"{value!r} is not a whole number")
         if lowest is not None and number < lowest:
             raise typer.BadParameter(f"{value!r} is below {lowest}")
+        if number > highest:
+            raise typer.BadParameter(f"{value!r} is above {highest}")
         return int(value)
 
     return parse
@@ -100,6 +110,6 @@ def pattern(value: str) -> str:
     """A regular expression that compiles."""
     try:
         re.compile(value)
-    except re.error as error:
+    except (re.error, RecursionError, OverflowError) as error:
         raise typer.BadParameter(f"{value!r} is not a regular expression: {error}") from None
     return value

@@ -9,12 +9,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from trace_budget import render
 from trace_budget.batches import engines
 from trace_budget.cli._change import Changing, Selecting
-from trace_budget.cli._groups import option
+from trace_budget.cli._groups import argument, option
 from trace_budget.cli._options import Judging, Scoping, Tokens
 from trace_budget.cli._output import FORMAT_HELP, PANEL, Output, emit
 from trace_budget.cli._values import one_of, whole
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from trace_budget.schema.report import Report
 
 FOLDER_HELP = "Folders, files or URLs; traces are found by content, in archives too."
-Folders = Annotated[list[str], typer.Argument(metavar="FOLDER...", help=FOLDER_HELP, show_default=False)]
+Folders = Annotated[list[str], argument("FOLDER...", FOLDER_HELP)]
 _SHOWN = 3
 
 
@@ -84,7 +82,9 @@ class Working:
 
     jobs: Annotated[
         int | None,
-        option("Work", "--jobs", "-j", parser=whole(1), metavar="N", text="Parallel workers (default: processors)."),
+        option(
+            "Work", "--jobs", "-j", parser=whole(1, 1_024), metavar="N", text="Parallel workers (default: processors)."
+        ),
     ] = None
     engine: Annotated[
         str,

@@ -22,7 +22,10 @@ TRUST = ("good", "usable", "broken")
 TracePaths = Annotated[
     list[Path],
     typer.Argument(
-        metavar="TRACE...", help="Trace files, such as one per rank, or folders of them.", show_default=False
+        metavar="TRACE...",
+        help="Trace files, such as one per rank, or folders of them.",
+        show_default=False,
+        readable=False,
     ),
 ]
 TokenMs = Annotated[

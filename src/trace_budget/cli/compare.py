@@ -6,10 +6,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from trace_budget.cli._change import Changing
-from trace_budget.cli._groups import option
+from trace_budget.cli._groups import argument, option
 from trace_budget.cli._options import Reading, Scoping, Tokens
 from trace_budget.cli._output import Output, emit
 from trace_budget.cli._values import one_of, positive
@@ -23,8 +21,8 @@ if TYPE_CHECKING:
     from trace_budget.schema.report import Report
 
 BASES = ("auto", "step", "recording")
-Before = Annotated[Path, typer.Argument(metavar="BEFORE", help="The trace before the change.", show_default=False)]
-After = Annotated[Path, typer.Argument(metavar="AFTER", help="The trace after it.", show_default=False)]
+Before = Annotated[Path, argument("BEFORE", "The trace before the change.")]
+After = Annotated[Path, argument("AFTER", "The trace after it.")]
 Basis = Annotated[
     str,
     option(

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from trace_budget.cli._groups import option
+from trace_budget.cli._groups import argument, option
 from trace_budget.cli._options import Reading
 from trace_budget.cli._output import PANEL, Output
 from trace_budget.errors import InputError
@@ -16,7 +14,7 @@ from trace_budget.files.write import output_error
 if TYPE_CHECKING:
     from trace_budget.schema.trace import Trace
 
-Traces = Annotated[list[Path], typer.Argument(metavar="TRACE...", help="Trace files to read.", show_default=False)]
+Traces = Annotated[list[Path], argument("TRACE...", "Trace files to read.")]
 Out = Annotated[
     Path, option(PANEL, "--output", "-o", metavar="OUT", text="Folder to add to; each trace gets one in it.")
 ]
@@ -35,7 +33,7 @@ def ingest(traces: Traces, reading: Reading, out: Out, force: Force = False, qui
     for path in traces:
         try:
             trace = reading.open(path, output)
-            folder, written = _written(trace, out, force)
+            folder, written = _written(trace, out, force, reading.rank)
             output.say(f"Wrote {folder}" if written else f"{folder} is there already")
         except InputError as error:
             failures.append(error)
@@ -46,10 +44,10 @@ def ingest(traces: Traces, reading: Reading, out: Out, force: Force = False, qui
         raise InputError(f"{len(failures)} of {len(traces)} files could not be read: {text}")
 
 
-def _written(trace: Trace, out: Path, force: bool) -> tuple[Path, bool]:
+def _written(trace: Trace, out: Path, force: bool, rank: int | None) -> tuple[Path, bool]:
     from trace_budget.batches.ingest import ingest as write
 
     try:
-        return write(trace, out, force)
+        return write(trace, out, force, rank)
     except OSError as error:  # a folder above that cannot be entered, a name too long
         raise output_error(out, error) from error

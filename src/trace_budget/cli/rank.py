@@ -6,12 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from trace_budget.cli._groups import argument
 from trace_budget.cli._options import Judging, OtherRanks, Reading, Scoping, Tokens, TracePath
 from trace_budget.cli._output import Output, emit
 
-Candidates = Annotated[Path, typer.Argument(metavar="CANDIDATES.toml", help="The candidate file.", show_default=False)]
+Candidates = Annotated[Path, argument("CANDIDATES.toml", "The candidate file.")]
 
 
 def rank(

@@ -6,10 +6,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from trace_budget.cli._bench import Benchmarked
-from trace_budget.cli._groups import option
+from trace_budget.cli._groups import argument, option
 from trace_budget.cli._options import Judging, Reading, Scoping, Tokens, TracePath
 from trace_budget.cli._output import PANEL, Output, working
 from trace_budget.cli._plot import Plot, refuse_plot, write_plot
@@ -23,7 +21,8 @@ if TYPE_CHECKING:
     from trace_budget.schema.trace import Trace
 
 Candidates = Annotated[
-    Path | None, typer.Argument(metavar="[CANDIDATES.toml]", help="The candidate file.", show_default=False)
+    Path | None,
+    argument("[CANDIDATES.toml]", "The candidate file."),
 ]
 Out = Annotated[Path, option(PANEL, "--output", "-o", metavar="FILE.html", text="The page to write.")]
 Force = Annotated[

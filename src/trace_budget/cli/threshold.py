@@ -7,7 +7,7 @@ from typing import Annotated
 from trace_budget.cli._groups import option
 from trace_budget.cli._options import Judging, Reading, Scoping, Tokens, TracePath
 from trace_budget.cli._output import Output, emit
-from trace_budget.cli._values import whole
+from trace_budget.cli._values import MOST_ROWS, whole
 
 
 def threshold(
@@ -18,7 +18,14 @@ def threshold(
     reading: Reading,
     output: Output,
     limit: Annotated[
-        int | None, option("Select", "--limit", parser=whole(1), metavar="N", text="Only the first N kernels.")
+        int | None,
+        option(
+            "Select",
+            "--limit",
+            parser=whole(1, MOST_ROWS),
+            metavar="N",
+            text="Only the first N kernels.",
+        ),
     ] = None,
 ) -> None:
     """For every kernel, the us per call it must save, and if it can."""

@@ -21,6 +21,7 @@ _BOM = b"\xef\xbb\xbf"
 # lines are split by Polars as a table of one column: a separator that no name holds
 _NO_SEPARATOR = "\x01"
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_NOTE_CELLS = 3  # a note may hold commas; no wanted table has so few columns
 
 Cells = tuple[str, ...]
 
@@ -163,9 +164,11 @@ class _Builder:
         return names_columns and self._pass_over(line, cells, self._line_count + mark + 1)
 
     def _damaged(self, shape: Shape, cells: Cells) -> bool:
-        """Whether a header opens this table again, with a cell damaged that makes it look like another's."""
+        """Whether a header opens this table again, with damaged cells: columns lost, or the look of another table."""
         opened = self._open
-        return opened is not None and shape is not opened.shape and not self._ends_tables and opened.begins_like(cells)
+        if opened is None or (self._ends_tables and shape is not opened.shape):
+            return False
+        return opened.lacks_columns(cells)
 
     def _pass_over(self, line: str, cells: Cells, number: int) -> bool:
         """Whether an unknown header is no row: where tables end with one, and where it is this table's again, damaged.
@@ -179,8 +182,8 @@ class _Builder:
             self._close()
             if line.count('"') % 2:
                 self._odd_headers.append(number)
-            elif len(cells) > 1 and not again:
-                self._unknown = len(cells), number
+            elif not again:
+                self._unknown = max(len(cells), _NOTE_CELLS), number
         return again or self._ends_tables
 
     def _add(self, lines: pl.Series, begin: int) -> None:
@@ -192,7 +195,10 @@ class _Builder:
             self.last_line_dropped = self._open.add(lines, first_number)
 
     def _compare(self, lines: pl.Series) -> None:
-        """A header of fewer cells than its first row has lost its end, and may have been one that is wanted."""
+        """A header of fewer cells than its first row has lost its end, and may have been one that is wanted.
+
+        So may a row right below a note, where a header should be.
+        """
         rows = lines.drop_nulls()
         if self._unknown is not None and rows.len():
             width, number = self._unknown
@@ -231,6 +237,13 @@ class _OpenTable:
         """Whether another header is as long as this one and shares more than half of its cells."""
         shared = sum(one == other for one, other in zip(self._header, header, strict=False))
         return len(header) == len(self._header) and 2 * shared > len(header)
+
+    def lacks_columns(self, header: Cells) -> bool:
+        """Whether another header is like this one, with words that name nothing where it names what is wanted."""
+        mine, others = ([self.shape.column_of(cell) for cell in cells] for cells in (self._header, header))
+        wanted = _wanted(self.shape)
+        lost = (one in wanted and one != other not in wanted for one, other in zip(mine, others, strict=False))
+        return self.begins_like(header) and any(lost)
 
     def rows_among(self, lines: pl.Series, first_number: int) -> list[int]:
         """The numbers of the lines that have as many cells as the header."""

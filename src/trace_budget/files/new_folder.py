@@ -63,7 +63,7 @@ def _take_name(fresh: Path, path: Path, *, overwrite: bool) -> None:
 def _remove(path: Path) -> None:
     """A folder with all in it, or what else is there."""
     with suppress(OSError):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def _exchanged(one: Path, other: Path) -> bool:

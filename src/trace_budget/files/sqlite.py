@@ -87,7 +87,8 @@ def opened(path: Path) -> Iterator[Database]:
             file, damage = _copied(path, pending, stack.enter_context(scratch_folder(path)))
         else:
             file, damage = _inflated(path, stack)
-            _check_length(path, file, damage)
+            follows = _check_length(path, file, damage)
+            damage = damage or follows
         with closing(_connected(path, file, immutable=file == path)) as connection:
             yield Database(path, connection, _tables(path, connection), damage)
 
@@ -131,8 +132,11 @@ def _inflated(path: Path, stack: ExitStack) -> tuple[Path, str]:
         return copy, stream.damage
 
 
-def _check_length(path: Path, file: Path, damage: str) -> None:
-    """SQLite only says `malformed` for a cut file; its header tells how long it should be."""
+def _check_length(path: Path, file: Path, damage: str) -> str:
+    """SQLite only says `malformed` for a cut file; its header tells how long it should be, and what follows is passed.
+
+    Returns what is wrong with a file that holds another database behind its own.
+    """
     with file.open("rb") as handle:
         header = handle.read(100)
     if not header.startswith(MAGIC):
@@ -151,6 +155,10 @@ def _check_length(path: Path, file: Path, damage: str) -> None:
             found=found,
             advice=_RECOVER,
         )
+    with file.open("rb") as handle:
+        handle.seek(pages * page_bytes)
+        follows = count_is_valid and handle.read(len(MAGIC)) == MAGIC
+    return "another database follows it, which is not read" if follows else ""
 
 
 def _connected(path: Path, file: Path, *, immutable: bool) -> sqlite3.Connection:

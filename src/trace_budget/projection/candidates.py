@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
@@ -16,6 +16,17 @@ from trace_budget.schema.options import Change, Policy, Range, Selection, TokenI
 SCHEMA = "trace-budget/candidates/1"
 Fault = Callable[[str, str, str], UsageError]
 MODES = ("exact", "glob", "regex", "contains")
+LONGEST_SEQUENCE = 64
+
+# each bound refuses NaN as well; the outer ones keep products of them finite
+_LEAST = 1e-9
+_Positive = Annotated[float, msgspec.Meta(ge=_LEAST, le=1e15)]
+_NotNegative = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
+_Bound = Annotated[float, msgspec.Meta(ge=-1e15, le=1e15)]
+_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+_Percentage = Annotated[float, msgspec.Meta(ge=_LEAST, le=100)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
+_Phase = Literal["decode", "prefill", "mixed", "verify", "draft", "other"]
 
 
 class _Match(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -23,35 +34,35 @@ class _Match(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     mode: str = "contains"
     grid: str = "any"
     stream: int | str = "any"
-    position: int | None = None
+    position: _Count | None = None
     all_matches: bool = False
 
 
 class _Replace(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    sequence: list[str]
+    sequence: Annotated[list[str], msgspec.Meta(max_length=LONGEST_SEQUENCE)]
     mode: str = "contains"
-    max_gap_us: float | None = None
+    max_gap_us: _NotNegative | None = None
     same_stream: bool = True
 
 
 class _ZeroCost(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    proxy_us: float
+    proxy_us: _Positive
 
 
 class _HitRate(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    low: float
-    high: float
+    low: _Share
+    high: _Share
 
 
 class _Calls(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    expect_per_step: float
+    expect_per_step: _Positive
 
 
 class _ApplyTo(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    steps: str | None = None
-    layers: str | list[int] = "all"
+    steps: _Phase | None = None
+    layers: str | Annotated[list[_Count], msgspec.Meta(min_length=1)] = "all"
     ranks: str = "all"
-    m_bucket: tuple[int, int] | None = None
+    m_bucket: tuple[_Count, _Count] | None = None
 
 
 class _Bench(msgspec.Struct, frozen=True):
@@ -66,20 +77,20 @@ class _Row(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     id: str
     match: _Match | None = None
     replace: _Replace | None = None
-    saving_us: float | None = None
-    new_us: float | None = None
-    speedup: float | None = None
+    saving_us: _Positive | None = None
+    new_us: _Positive | None = None
+    speedup: _Positive | None = None
     zero_cost: _ZeroCost | None = None
     free: bool = False
-    baseline_us: float | None = None
-    saving_ci_us: tuple[float, float] | None = None
+    baseline_us: _Positive | None = None
+    saving_ci_us: tuple[_Bound, _Bound] | None = None
     bench: _Bench | None = None
-    hit_rate: float | _HitRate | None = None
+    hit_rate: _Share | _HitRate | None = None
     calls: _Calls | None = None
-    overhead_us: float | None = None
-    extra_bytes: float | None = None
-    bandwidth_gbps: float | None = None
-    per_step_us: float | None = None
+    overhead_us: _NotNegative | None = None
+    extra_bytes: _NotNegative | None = None
+    bandwidth_gbps: _Positive | None = None
+    per_step_us: _NotNegative | None = None
     apply_to: _ApplyTo | None = None
     group: str | None = None
     evidence: str | None = None
@@ -87,13 +98,13 @@ class _Row(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class _Defaults(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    min_pct: float = 1.0
-    noise_pct: float = 1.0
-    rho: float | None = None
-    runs: int = 5
-    loop: str = "auto"
-    tokens_per_step: float = 1.0
-    token_ms: float | None = None
+    min_pct: _Percentage = 1.0
+    noise_pct: _Percentage = 1.0
+    rho: Annotated[float, msgspec.Meta(ge=_LEAST, le=1)] | None = None
+    runs: Annotated[int, msgspec.Meta(ge=2, le=10**9)] = 5
+    loop: Literal["auto", "sync", "async"] = "auto"
+    tokens_per_step: _Positive = 1.0
+    token_ms: _Positive | None = None
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -139,7 +150,7 @@ class CandidateSet:
 def read_candidates(path: Path) -> CandidateSet:
     """Read and validate a candidate file. Raises UsageError naming file, line, key and what was expected."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError("the candidate file cannot be read", where=str(path), found=str(error)) from error
     return parse_candidates(text, str(path))
@@ -151,7 +162,7 @@ def parse_candidates(text: str, where: str = "candidates") -> CandidateSet:
         file = msgspec.toml.decode(text.encode(), type=_File)
     except msgspec.ValidationError as error:
         raise _fault(text, where, str(error)) from error
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise UsageError("not TOML", where=where, found=str(error)) from error
     if file.schema != SCHEMA:
         raise UsageError(
@@ -185,10 +196,12 @@ def _candidate(row: _Row, index: int, text: str, where: str) -> Candidate:
         raise fault("id", "a candidate states its saving once", "one of saving_us, new_us, speedup, zero_cost, free")
     if row.replace is not None and row.new_us is None:
         raise fault("replace", "a replaced sequence needs the time of the new launch", "new_us")
-    for key in ("baseline_us", "speedup"):
-        value = getattr(row, key)
-        if value is not None and value <= 0:
-            raise fault(key, f"{key} is not positive", "a positive number")
+    if row.saving_ci_us and row.saving_ci_us[0] > row.saving_ci_us[1]:
+        raise fault("saving_ci_us", "an interval that ends before it begins", "low, then high")
+    if row.apply_to and row.apply_to.m_bucket and row.apply_to.m_bucket[0] > row.apply_to.m_bucket[1]:
+        raise fault("m_bucket", "an interval that ends before it begins", "low, then high")
+    if row.extra_bytes and row.bandwidth_gbps is None:
+        raise fault("extra_bytes", "extra bytes take time only at a bandwidth", "bandwidth_gbps")
     selection = _selection(row.match, row.apply_to or _ApplyTo(), fault) if row.match else None
     sequence = _sequence(row, fault) if row.replace else None
     cold = row.bench.cold_l2 if row.bench else None
@@ -251,7 +264,9 @@ def _fault(text: str, where: str, message: str) -> UsageError:
     named = re.search(r"field `(\w+)`", message)
     key = named[1] if named and "unknown" in message else path[0] if path else ""
     line = _line(text, index, key)
-    found = message.split(" - at", maxsplit=1)[0]
+    found = (
+        message.split(" - at", maxsplit=1)[0].replace(f">= {_LEAST:g}", "above 0").replace("1000000000000000.0", "1e15")
+    )
     if "field" not in found:
         return UsageError(f"{'.'.join(path)}: {found}", where=f"{where}:{line}")
     return UsageError(found, where=f"{where}:{line}", expected=_keys(index, path))

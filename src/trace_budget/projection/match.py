@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import polars as pl
@@ -12,6 +13,7 @@ from trace_budget.schema.findings import Layers, Steps
 from trace_budget.schema.options import Selection
 
 MOST_LISTED = 8
+_SIZE = re.compile(r"[0-9]{1,10}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +140,14 @@ def _narrowed(rows: pl.DataFrame, selection: Selection, path: str) -> pl.DataFra
             )
     for option, column, wanted_set in (
         ("layers", "layer_index", selection.layers),
-        (
-            "m_bucket",
-            "batch_size",
-            selection.batch_sizes and range(selection.batch_sizes[0], selection.batch_sizes[1] + 1),
-        ),
+        ("m_bucket", "batch_size", selection.batch_sizes),
     ):
-        if not wanted_set:
+        if wanted_set is None:
             continue
-        rows = rows.filter(pl.col(column).is_in(list(wanted_set)))
+        if column == "batch_size":
+            rows = rows.filter(pl.col(column).is_between(wanted_set[0], wanted_set[-1]))
+        else:
+            rows = rows.filter(pl.col(column).is_in(wanted_set))
         if rows.is_empty():
             raise NotInTraceError(
                 "no matched call is left", where=path, expected=f"{option} {list(wanted_set)[:8]}", found="none"
@@ -158,7 +159,7 @@ def _narrowed(rows: pl.DataFrame, selection: Selection, path: str) -> pl.DataFra
 
 def _on_grid(rows: pl.DataFrame, grid: str, path: str) -> pl.DataFrame:
     parts = [part.strip() for part in grid.replace("x", ",").split(",")]
-    if not all(part.isdigit() for part in parts) or not 1 <= len(parts) <= 3:
+    if not all(_SIZE.fullmatch(part) for part in parts) or not 1 <= len(parts) <= 3:
         raise UsageError("not a grid", where="--grid", expected="X,Y,Z", found=repr(grid))
     sizes = [int(part) for part in parts] + [1] * (3 - len(parts))
     chosen = rows.filter(

@@ -52,7 +52,7 @@ def weights_of(text: str) -> dict[str, float]:
             value = float(share)
         except ValueError:
             value = -1.0
-        if phase.strip() not in PHASES or not 0 < value < float("inf"):
+        if phase.strip() not in PHASES or not 0 < value < float("inf") or phase.strip() in shares:
             raise UsageError(
                 "not a share of steps by phase", where="--weights", expected="decode=0.9,mixed=0.1", found=part
             )

@@ -35,12 +35,24 @@ def _test(pattern: str) -> Callable[[str], bool] | None:
         wanted = pattern.removeprefix("glob:")
         return lambda name: fnmatch.fnmatchcase(name, wanted)
     if pattern.startswith("re:"):
-        try:
-            compiled = re.compile(pattern.removeprefix("re:"))
-        except re.error as error:
-            raise UsageError("not a regular expression", where="--kernel", found=f"{pattern!r}: {error}") from error
-        return lambda name: compiled.search(name) is not None
+        return _searching(pattern.removeprefix("re:"))
     return None
+
+
+def _searching(pattern: str) -> Callable[[str], bool]:
+    """The test of a regular expression: in linear time, but for what only Python's own can say (lookaround)."""
+    import polars as pl
+
+    try:
+        compiled = re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        found = f"{pattern[:80]!r}: {error}"
+        raise UsageError("not a regular expression", where="--kernel", found=found) from error
+    try:
+        pl.Series([""]).str.contains(pattern)
+    except pl.exceptions.PolarsError:
+        return lambda name: compiled.search(name) is not None
+    return lambda name: bool(pl.Series([name]).str.contains(pattern).item())
 
 
 def closest(pattern: str, names: list[str], count: int = 5) -> list[str]:

@@ -69,6 +69,14 @@ def target_of(site: Site, candidate: Candidate) -> Target:
     """
     found = site.found
     path = found.trace.path
+    if candidate.phase not in (None, found.steps.phase):
+        raise NotInTraceError(
+            "a candidate for steps of another phase",
+            where=path,
+            expected=f"steps of phase {candidate.phase} for {candidate.id!r}",
+            found=f"phase {found.steps.phase}",
+            advice=f"Give --phase {candidate.phase}, or leave the candidate out.",
+        )
     if candidate.sequence is not None:
         fusion = find_sequences(site.ops, candidate.sequence, found.steps, found.layers, path)
         span = fusion.match.ops["dur_ns"].to_numpy().astype(np.float64)

@@ -32,7 +32,9 @@ def threshold(found: Found, asked: TokenInput, policy: Policy) -> tuple[pl.DataF
         )
         .with_columns((pl.col("required_ns_per_call") <= pl.col("ceiling_ns_per_call")).alias("attainable"))
         .with_columns(
-            pl.when(~pl.col("attainable"))
+            pl.when(pl.col("attainable").is_null())
+            .then(None)
+            .when(~pl.col("attainable"))
             .then(pl.lit("no"))
             .when(pl.col("ceiling_ns_per_call") - pl.col("required_ns_per_call") < floor_ns)
             .then(pl.lit("only if removed"))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from trace_budget.errors import InputError
 from trace_budget.files.csv_table import Cells, CsvFile, CsvTable, Shape, header_cells, read_csv
 from trace_budget.readers.csv_trace import columns, last_number, ns_from_decimal
 from trace_budget.schema.trace import Caveat
@@ -101,9 +102,13 @@ def read_reports(path: Path) -> CsvFile:
 
 
 def _digits(table: CsvTable, column: str) -> int:
-    """How many digits its unit lies above ns; reports without a unit are in ns."""
-    units = (_UNIT.match(cell) for cell in table.header if _column(cell) == column)
-    return next((_DIGITS.get(unit[2], 0) for unit in units if unit), 0)
+    """How many digits its unit lies above ns; reports without a unit are in ns. InputError for an unknown unit."""
+    cell = next(cell for cell in table.header if _column(cell) == column)
+    unit = _UNIT.match(cell)
+    if unit and unit[2] not in _DIGITS:
+        units = ", ".join(_DIGITS)
+        raise InputError("a report whose unit of time is unknown", expected=f"one of {units}", found=ascii(cell))
+    return _DIGITS[unit[2]] if unit else 0
 
 
 def _ns(table: CsvTable, column: str) -> pl.Expr:

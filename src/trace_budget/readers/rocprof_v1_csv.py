@@ -80,7 +80,7 @@ def _refuse(file: CsvFile, rows: pl.DataFrame) -> None:
     where = str(file.path)
     if "BeginNs" not in header or "EndNs" not in header:
         raise InputError("recorded without timestamps", where=where, found="no BeginNs, EndNs", advice=_ROCPROF)
-    counters = [name for name in header if name not in _KNOWN]
+    counters = [name for name in header if name and name not in _KNOWN]
     never_dispatched = {"DispatchNs", "CompleteNs"} <= set(rows.columns) and not (
         rows.select((pl.col("DispatchNs") != 0).any() | (pl.col("CompleteNs") != 0).any()).item()
     )
