@@ -40,51 +40,70 @@ def told(trace: Trace, *more: str) -> set[tuple[str, int]]:
     return {(caveat.code, caveat.count) for caveat in trace.caveats if caveat.code in {*TELLING, *more}}
 
 
-def with_header_again(folder: Path, name: str, damaged: tuple[int, ...]) -> Path:
-    """The sample with its header a second time, half-way down, some cells of it replaced."""
+def header_of(name: str) -> list[str]:
+    lines = (SAMPLES / name).read_text(encoding="utf-8").splitlines()
+    return next(csv.reader([next(line for line in lines if "Name" in line)]))
+
+
+def with_header_again(folder: Path, name: str, cells: list[str]) -> Path:
+    """The sample with a header a second time, half-way down."""
     lines = (SAMPLES / name).read_text(encoding="utf-8").splitlines(keepends=True)
-    header = next(i for i, line in enumerate(lines) if "Name" in line)
-    (cells,) = csv.reader([lines[header]])
+    first = next(i for i, line in enumerate(lines) if "Name" in line)
     text = io.StringIO()
-    csv.writer(text, quoting=csv.QUOTE_ALL).writerow(["x!" if i in damaged else cell for i, cell in enumerate(cells)])
-    middle = (header + len(lines)) // 2
+    csv.writer(text, quoting=csv.QUOTE_ALL).writerow(cells)
+    middle = (first + len(lines)) // 2
     path = folder / Path(name).name
     path.write_text("".join([*lines[:middle], text.getvalue(), *lines[middle:]]), encoding="utf-8")
     return path
 
 
+def damaged(header: list[str], *places: int) -> list[str]:
+    return ["x!" if place in places else cell for place, cell in enumerate(header)]
+
+
+def alone(folder: Path, name: str) -> Trace:
+    """The sample as it is, without the files beside it."""
+    (folder / "alone").mkdir()
+    return api.open_trace(Path(shutil.copy(SAMPLES / name, folder / "alone")))
+
+
 def content(trace: Trace) -> list[list[tuple[object, ...]]]:
-    return [frame.rows() for frame in (trace.gpu_ops, trace.calls, trace.markers)]
-
-
-def width(name: str) -> int:
-    line = next(line for line in (SAMPLES / name).read_text(encoding="utf-8").splitlines() if "Name" in line)
-    return len(next(csv.reader([line])))
+    frames = (trace.gpu_ops, trace.calls, trace.markers, trace.aggregates)
+    return [frame.rows() for frame in frames if frame is not None]
 
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("how_many", [1, 2])
 def test_no_row_is_lost_without_a_word(tmp_path: Path, name: str, how_many: int) -> None:
-    clean = api.open_trace(SAMPLES / name)
-    for damaged in combinations(range(width(name)), how_many):
-        trace = api.open_trace(with_header_again(tmp_path, name, damaged))
+    clean, header = api.open_trace(SAMPLES / name), header_of(name)
+    for places in combinations(range(len(header)), how_many):
+        trace = api.open_trace(with_header_again(tmp_path, name, damaged(header, *places)))
         if rows(trace) == rows(clean) + 1:  # nothing of it says that it is a header any more: a kernel without times
-            assert told(trace, "bad_start") - told(clean, "bad_start"), damaged
+            assert told(trace, "bad_start") - told(clean, "bad_start"), places
         else:
-            assert rows(trace) == rows(clean) or told(trace) - told(clean), damaged
+            assert rows(trace) == rows(clean) or told(trace) - told(clean), places
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_header_with_one_damaged_cell_costs_no_column(tmp_path: Path, name: str) -> None:
-    alone = tmp_path / "alone"
-    alone.mkdir()
-    clean = api.open_trace(Path(shutil.copy(SAMPLES / name, alone)))
-    for damaged in range(width(name)):
-        trace = api.open_trace(with_header_again(tmp_path, name, (damaged,)))
+    clean, header = alone(tmp_path, name), header_of(name)
+    for place in range(len(header)):
+        trace = api.open_trace(with_header_again(tmp_path, name, damaged(header, place)))
         if rows(trace) == rows(clean):
-            assert content(trace) == content(clean), damaged
+            assert content(trace) == content(clean), place
         if name in FILES[:7]:
-            assert rows(trace) >= rows(clean), damaged
+            assert rows(trace) >= rows(clean), place
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_header_that_lacks_a_cell_costs_nothing_without_a_word(tmp_path: Path, name: str) -> None:
+    clean, header = alone(tmp_path, name), header_of(name)
+    for place in range(len(header)):
+        for cells in ([*header[:place], *header[place + 1 :]], [*header[:place], "x!", *header[place:]]):
+            trace = api.open_trace(with_header_again(tmp_path, name, cells))
+            assert content(trace) == content(clean) or told(trace, "bad_start") - told(clean, "bad_start"), cells
+            if rows(trace) == rows(clean):
+                assert content(trace) == content(clean), cells
 
 
 def test_a_report_in_a_unit_nobody_knows_is_refused(tmp_path: Path) -> None:

@@ -45,6 +45,8 @@ def test_the_smallest_effect_a_few_runs_can_see(noise: float) -> None:
 
 def test_a_large_effect_needs_few_runs_and_none_needs_none() -> None:
     assert runs_needed(3.0, 0.42) == 2
+    assert runs_needed(1e-300, 1.0) is None
+    assert pairs_needed(1e-300, 1.0) is None
     assert runs_needed(3.0, 1.0) == 4
     assert runs_needed(3.0, 2.35) == pytest.approx(11, abs=1)
     for needed in (runs_needed, pairs_needed):

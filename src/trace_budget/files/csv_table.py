@@ -131,6 +131,7 @@ class _Builder:
         self._before = pl.Series([], dtype=pl.String), 1
         self._odd_headers: list[int] = []
         self._unknown: tuple[int, int] | None = None
+        self._doubt: tuple[_OpenTable, int] | None = None
         self.last_line_dropped = False
 
     def feed(self, chunk: bytes) -> None:
@@ -148,20 +149,40 @@ class _Builder:
         A header with an open quote has lost its end, and with it the beginning of a row. Rows above the first header,
         as in a file that somebody sorted, are given up and counted.
         """
-        cells = header_cells(line)
+        cells, number = header_cells(line), self._line_count + mark + 1
         shape = next((shape for shape in self._shapes if shape.matches(cells)), None)
         self._unknown = None
-        if shape is not None and not self._damaged(shape, cells):
-            self._close()
-            self._open = _OpenTable(shape, cells)
-            if not self._done:
-                self._open.lose(*self._open.rows_among(*self._before))
+        if shape is not None and self._damaged(shape, cells):
+            self._odd_headers.append(number)
+        elif shape is not None:
+            self._begin(_OpenTable(shape, cells), number)
             if line.count('"') % 2:
-                self._open.lose(self._line_count + mark + 1)
-            return True
-        # a header names columns: what holds numbers is a row whose first cell is odd
-        names_columns = not any(_NUMBER.fullmatch(cell) for cell in cells)
-        return names_columns and self._pass_over(line, cells, self._line_count + mark + 1)
+                self._odd_headers.append(number)
+        else:
+            # a header names columns: what holds numbers is a row whose first cell is odd
+            names_columns = not any(_NUMBER.fullmatch(cell) for cell in cells)
+            return names_columns and self._pass_over(line, cells, number)
+        return True
+
+    def _begin(self, table: _OpenTable, number: int) -> None:
+        before, self._open = self._open, table
+        if before is not None:
+            self._done.append(before)
+            self._doubt = (before, number) if table.almost_as_wide_as(before) else None
+        elif not self._done:
+            table.lose(*table.rows_among(*self._before))
+
+    def _settle(self, lines: pl.Series) -> None:
+        """A header that lost or gained one cell: the row below tells whether the table before it goes on."""
+        rows = lines.drop_nulls()
+        if self._doubt is None or not rows.len():
+            return
+        before, number = self._doubt
+        if len(header_cells(rows[0])) == before.width:
+            self._done.remove(before)
+            self._open = before
+            self._odd_headers.append(number)
+        self._doubt = None
 
     def _damaged(self, shape: Shape, cells: Cells) -> bool:
         """Whether a header opens this table again, with damaged cells: columns lost, or the look of another table."""
@@ -191,7 +212,9 @@ class _Builder:
         if self._open is None:
             self._before = lines, first_number
             self._compare(lines)
-        elif lines.len():
+            return
+        self._settle(lines)
+        if lines.len():
             self.last_line_dropped = self._open.add(lines, first_number)
 
     def _compare(self, lines: pl.Series) -> None:
@@ -232,6 +255,15 @@ class _OpenTable:
         self._frames: list[pl.DataFrame] = []
         self._repaired = self._dropped = 0
         self._bad_line: int | None = None
+
+    @property
+    def width(self) -> int:
+        """The number of cells of its header."""
+        return len(self._header)
+
+    def almost_as_wide_as(self, other: _OpenTable) -> bool:
+        """Whether two tables of one shape differ by one cell in their headers."""
+        return self.shape is other.shape and abs(self.width - other.width) == 1
 
     def begins_like(self, header: Cells) -> bool:
         """Whether another header is as long as this one and shares more than half of its cells."""

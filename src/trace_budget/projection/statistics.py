@@ -71,7 +71,7 @@ def minimum_detectable_pct(noise_pct: float, runs: int) -> float:
 
 def runs_needed(effect_pct: float, noise_pct: float) -> int | None:
     """Runs per arm of an unpaired A/B that sees an effect of this size; None when no effect is left to see."""
-    if effect_pct <= 0:
+    if not _visible(effect_pct, noise_pct):
         return None
     start = _normal_runs(2 * (noise_pct / effect_pct) ** 2)
     if start is None:
@@ -83,13 +83,18 @@ def runs_needed(effect_pct: float, noise_pct: float) -> int | None:
 
 def pairs_needed(effect_pct: float, noise_pct: float, correlation: float = 0.8) -> int | None:
     """Interleaved A/B pairs that see the effect when the arms of a pair share part of the noise."""
-    if effect_pct <= 0:
+    if not _visible(effect_pct, noise_pct):
         return None
     sd = noise_pct * math.sqrt(2 * (1 - correlation))
     pairs = _normal_runs((sd / effect_pct) ** 2)
     while pairs is not None and _power(effect_pct / sd * math.sqrt(pairs), pairs - 1) < POWER:
         pairs += 1
     return pairs
+
+
+def _visible(effect_pct: float, noise_pct: float) -> bool:
+    """Whether an effect is so large that some number of runs could show it; the quotient of others may overflow."""
+    return effect_pct > 0 and effect_pct * MOST_RUNS > noise_pct
 
 
 def _normal_runs(variance_ratio: float) -> int | None:
