@@ -87,7 +87,7 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
 
 
 def set_up(folder: Path, commands: str) -> None:
-    """The samples, and each stand-in that the commands name."""
+    """The samples, and each stand-in that the commands name, in a folder that has none of them yet."""
     shutil.copytree(ROOT / "sample_traces", folder / "sample_traces", ignore=shutil.ignore_patterns("make", "*.py"))
     for name, make in STAND_INS.items():
         if name in commands:
@@ -95,4 +95,6 @@ def set_up(folder: Path, commands: str) -> None:
 
 
 if __name__ == "__main__":
+    if Path(sys.argv[1]).exists():
+        sys.exit(f"{sys.argv[1]} is there already: give another name, or remove it")
     set_up(Path(sys.argv[1]), " ".join(STAND_INS))

@@ -155,3 +155,11 @@ def test_what_calls_differ_by_is_no_doubt_about_the_new_kernel() -> None:
         (found.expected, 1_500.0 * (1 + kappa)),
     ):
         assert values == pytest.approx([expected] * 3)
+
+
+def test_a_new_time_that_gains_nothing_is_told() -> None:
+    durations = np.full(4, 13_000.0)
+    for new_us, baseline_us, told in ((13.0, None, True), (14.0, None, True), (12.9, None, False), (14.0, 15.0, False)):
+        change = Change(new_us=new_us, baseline_us=baseline_us)
+        codes = {caveat.code for caveat in saving_of(change, durations, durations, None).caveats}
+        assert ("no_gain" in codes) == told

@@ -82,3 +82,9 @@ def test_what_matched_nothing_is_answered_with_what_is_like_it() -> None:
     assert "rmsnorm [clone .kd]" in closest("glob:rms_norm*", NAMES)
     assert closest("zzzzzz", ["gemm"]) == []
     assert len(closest("gdn", NAMES * 3, count=2)) <= 2
+
+
+def test_a_name_as_tables_cut_it_is_understood() -> None:
+    names = ["_matmul_ogs_NNT_16x128x256x1_swiglu", "_matmul_ogs_NNT_16x128x256x1", "void gemm<float, 4>(int*)"]
+    assert matching("_matmul_ogs_NNT…8x256x1_swiglu", names) == names[:1]
+    assert matching("void gemm<…(int*)", names) == names[2:]

@@ -133,3 +133,31 @@ def test_what_is_invalid_comes_last_and_saves_nothing_with_the_others() -> None:
 def test_of_a_group_the_best_that_is_valid_is_chosen() -> None:
     ranking = ranked(("small", "k", 'saving_us = 4\ngroup = "g"'), ("absurd", "k", 'saving_us = 300\ngroup = "g"'))
     assert [row.candidate.id for row in ranking.rows if row.chosen] == ["small"]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        *("saving_us = 5", "free = true", "speedup = 1.3", "new_us = 25\nbaseline_us = 28"),
+        *("zero_cost = { proxy_us = 25 }", "zero_cost = { proxy_us = 25 }\nbaseline_us = 31", "new_us = 40"),
+        *("saving_us = 5\nhit_rate = 0.25", "saving_us = 5\nhit_rate = { low = 0.2, high = 0.9 }"),
+        *("saving_us = 5\nper_step_us = 3", "saving_us = 5\noverhead_us = 1", "saving_us = 5\nsaving_ci_us = [4, 7]"),
+    ],
+)
+@pytest.mark.parametrize("kernel", ["k", "a", "j"])
+def test_one_candidate_saves_together_what_it_saves_alone(kernel: str, keys: str) -> None:
+    ranking = ranked(("one", kernel, keys.replace("= 25", "= 4").replace("= 28", "= 5") if kernel != "k" else keys))
+    alone = ranking.rows[0].alone
+    if alone.saving.invalid:
+        assert (ranking.joint.low, ranking.joint.expected, ranking.joint.high) == (0, 0, 0)
+        return
+    for name in ("low", "expected", "high"):
+        assert getattr(ranking.joint, name) == pytest.approx(getattr(alone.limits, name), abs=1e-6), name
+    assert ranking.sum_ns == pytest.approx(alone.limits.expected)
+    assert ranking.rows[0].marginal_ns == pytest.approx(alone.limits.expected)
+
+
+def test_of_a_group_the_one_that_saves_most_with_its_costs_and_hits_is_built() -> None:
+    keys = ('saving_us = 10\nhit_rate = 0.1\ngroup = "g"', 'saving_us = 5\ngroup = "g"')
+    ranking = ranked(*(("often" if "hit" not in key else "seldom", "k", key) for key in keys))
+    assert {row.candidate.id: row.chosen for row in ranking.rows} == {"often": True, "seldom": False}

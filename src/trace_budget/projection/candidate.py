@@ -46,7 +46,11 @@ def saving_of(change: Change, durations_ns: FloatArray, effective_ns: FloatArray
     kappa = median / ns_from_us(change.baseline_us) if change.baseline_us else None
     low, expected, high = _gross(change, durations_ns, effective_ns, median, kappa)
     gross = np.median(high)
-    caveats = [*_kappa_caveats(kappa, change), *_floor_caveats(median, float(np.median(expected)), floor_ns, change)]
+    caveats = [
+        *_kappa_caveats(kappa, change),
+        *_no_gain_caveats(median, change),
+        *_floor_caveats(median, float(np.median(expected)), floor_ns, change),
+    ]
     invalid = _invalid(change, median, float(gross), kappa)
     cost = _cost_ns(change)
     clipped = int(np.count_nonzero(high > effective_ns))
@@ -156,6 +160,17 @@ def _kappa_caveats(kappa: float | None, change: Change) -> list[Caveat]:
         " shape, clocks or profiler; the saving is a range"
     )
     return [Caveat("baseline_differs", text, 1, "warning")]
+
+
+def _no_gain_caveats(mean: float, change: Change) -> list[Caveat]:
+    """A time measured elsewhere, without the old kernel's beside it, may say that nothing is gained at all."""
+    if change.new_us is None or change.baseline_us is not None or change.new_us * 1000 < mean:
+        return []
+    text = (
+        f"the new kernel's {change.new_us:g} us are no less than the {mean / 1000:.6g} us the old one takes here on "
+        "average: if it was faster in your benchmark, give the old one's time there too (--baseline-us)"
+    )
+    return [Caveat("no_gain", text, 1, "warning")]
 
 
 def _floor_caveats(median: float, saving: float, floor_ns: int | None, change: Change) -> list[Caveat]:

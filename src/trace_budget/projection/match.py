@@ -83,7 +83,7 @@ def match(ops: pl.DataFrame, selection: Selection, steps: Steps, layers: Layers,
 
 def _nothing(pattern: str, names: list[str], path: str) -> NoSuchKernelError:
     near = closest(pattern, names)
-    advice = "Closest: " + "; ".join(_short(name) for name in near) if near else "trace-budget kernels lists the names."
+    advice = "Closest: " + "; ".join(_told_apart(near)) if near else "trace-budget kernels lists the names."
     return NoSuchKernelError(
         "no kernel of the counted steps matches",
         where=path,

@@ -23,6 +23,8 @@ def matching(pattern: str, names: list[str]) -> list[str]:
     Each name is tried as recorded, without `.kd` / ` [clone .kd]`, and demangled. UsageError for a bad `re:`.
     """
     fits = _test(pattern)
+    if "…" in pattern and fits is None:  # as tables cut names
+        fits = _searching(".*".join(re.escape(part) for part in pattern.split("…")))
     if fits is not None:
         return [name for name in names if any(fits(spelling) for spelling in spellings(name))]
     exact = [name for name in names if pattern in spellings(name)]

@@ -64,28 +64,42 @@ def rank(found: Found, asked: CandidateSet, others: Sequence[Found] = ()) -> Ran
     base = common_ground(sites, asked.token.loop)
     claims = [tuple(part.claim for part in target) for target in targets]
     alone = interval(base, claims)
-    usable = [not target[0].saving.invalid for target in targets]
-    chosen = _chosen(asked.candidates, alone, usable)
-    sets = [chosen, *([other for other in chosen if other != index] for index in chosen)]
-    together = interval(base, [_merged([claims[index] for index in members]) for members in sets])
     common = common_facts(found, asked.token)
-    rows = []
+    answers = []
     for index, candidate in enumerate(asked.candidates):
         target = targets[index][0]
         scale = beyond_budget(base, target.timed, target.saving)
         moved = tuple(float(values[index]) * scale for values in (alone.low, alone.expected, alone.high))
         ask = Ask(found, candidate, asked.token, asked.policy)
-        projection = conclude(ask, base, target, (moved[0], moved[1], moved[2]), common)
-        marginal = None
-        if index in chosen:
-            marginal = float(together.expected[0] - together.expected[1 + chosen.index(index)])
-        rows.append(Ranked(candidate, projection, marginal, index in chosen))
+        answers.append(conclude(ask, base, target, (moved[0], moved[1], moved[2]), common))
+    chosen = _chosen(asked.candidates, answers)
+    sets = [chosen, *([other for other in chosen if other != index] for index in chosen)]
+    moved_together = interval(base, [_merged([claims[index] for index in members]) for members in sets])
+    together = [_as_alone(moved_together, at, alone, answers, members) for at, members in enumerate(sets)]
+    rows = []
+    for index, candidate in enumerate(asked.candidates):
+        without = together[1 + chosen.index(index)] if index in chosen else None
+        marginal = None if without is None else together[0].expected - without.expected
+        rows.append(Ranked(candidate, answers[index], marginal, index in chosen))
     ordered = sorted(
         rows, key=lambda row: (bool(row.alone.saving.invalid), -row.alone.limits.expected, row.candidate.id)
     )
-    joint = Together(float(together.low[0]), float(together.expected[0]), float(together.high[0]))
-    total = float(sum(alone.expected[index] for index in chosen))
-    return Ranking(tuple(ordered), _in_order(joint), total)
+    total = sum(answers[index].limits.expected for index in chosen)
+    return Ranking(tuple(ordered), _in_order(together[0]), total)
+
+
+def _as_alone(
+    moved: Interval, at: int, alone: Interval, answers: Sequence[Projection], members: Sequence[int]
+) -> Together:
+    """What a set saves together: its claims moved through the trace, less what each answer alone takes off its own.
+
+    That is what a claim cannot hold: hit rates, costs per step, bounds that cannot be beaten, chains, the loop.
+    """
+    ends = []
+    for name in ("low", "expected", "high"):
+        limits = sum(getattr(answers[index].limits, name) - float(getattr(alone, name)[index]) for index in members)
+        ends.append(float(getattr(moved, name)[at]) + limits)
+    return Together(*ends)
 
 
 def _in_order(joint: Together) -> Together:
@@ -93,13 +107,14 @@ def _in_order(joint: Together) -> Together:
     return Together(low, min(max(joint.expected, low), joint.high), joint.high)
 
 
-def _chosen(candidates: Sequence[Candidate], alone: Interval, usable: Sequence[bool]) -> list[int]:
+def _chosen(candidates: Sequence[Candidate], answers: Sequence[Projection]) -> list[int]:
     """All candidates that are not INVALID, but of each group only the one that saves most."""
+    usable = [not answer.saving.invalid for answer in answers]
     best: dict[str, int] = {}
     for index, candidate in enumerate(candidates):
         if candidate.group is not None and usable[index]:
             rival = best.get(candidate.group)
-            if rival is None or alone.expected[index] > alone.expected[rival]:
+            if rival is None or answers[index].limits.expected > answers[rival].limits.expected:
                 best[candidate.group] = index
     best_of = [candidate.group is None or best.get(candidate.group) == i for i, candidate in enumerate(candidates)]
     return [i for i, is_best in enumerate(best_of) if is_best and usable[i]]

@@ -6,6 +6,7 @@ import polars as pl
 
 from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.projection.estimate import Estimate
+from trace_budget.projection.threshold import USUAL_DILUTION
 from trace_budget.projection.token import Token
 from trace_budget.reports.structure import head, micros, steps_facts
 from trace_budget.schema.findings import Found
@@ -22,13 +23,14 @@ def threshold_report(found: Found, rows: pl.DataFrame, token: Token, policy: Pol
         TableColumn("kernel", "kernel"),
         TableColumn("calls_per_step", "calls/step"),
         TableColumn("required_us_per_call", "must save us/call", 3),
-        TableColumn("ceiling_us_per_call", "has us/call", 3),
+        TableColumn("ceiling_us_per_call", "mean us/call", 3),
         TableColumn("ceiling_pct", "% of token", 2),
         TableColumn("can", "can"),
     )
+    usual = policy.dilution if policy.dilution is not None else USUAL_DILUTION
     text = (
         f"{show_pct(policy.target_pct)} of a token of {show_us(us_from_ns(token.token_ns))} us is"
-        f" {show_us(target_us)} us a step; integration loses part of it, so aim higher"
+        f" {show_us(target_us)} us a step; integration usually loses part of it: aim at {1 / usual:.3g} times as much"
     )
     floor_ns = dispatch_floor(found.trace).floor_ns
     shortest = f"99 % of the kernels here take {show_us(us_from_ns(floor_ns))} us or more" if floor_ns else ""

@@ -90,8 +90,8 @@ def _lines(ranking: Ranking, whole_ns: float) -> tuple[Line, ...]:
     )
     if abs(lost) <= 1e-6 * max(abs(total), 1.0):
         sums = (
-            f"added up they are {show_pct(100 * total / whole_ns)}, the same: here none takes from another; "
-            "in general savings do not add"
+            f"added up they are {show_pct(100 * total / whole_ns)}, the same: none of these takes from "
+            "another, as others may"
         )
     elif lost < 0:
         sums = (
