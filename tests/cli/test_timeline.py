@@ -68,6 +68,22 @@ def test_what_cannot_be_drawn_is_refused(
     assert not (tmp_path / "a.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("option", "code", "words"),
+    [
+        (("--hit-rate", "0"), 2, "timeline draws one request that runs the new kernel"),
+        (("--per-step-us", "3"), 2, "timeline draws one request that runs the new kernel"),
+        (("--calls", "999"), 4, "another number of calls per step"),
+    ],
+)
+def test_what_no_step_shows_is_refused(
+    run: Run, trace: tuple[Path, str], tmp_path: Path, option: tuple[str, str], code: int, words: str
+) -> None:
+    done = run("timeline", trace[0], "--kernel", trace[1], "--free", *option, "-o", "a.json")
+    assert (done.code, words in done.line) == (code, True)
+    assert not (tmp_path / "a.json").exists()
+
+
 def test_a_saving_larger_than_the_kernel_is_refused(run: Run, trace: tuple[Path, str]) -> None:
     path, name = trace
     done = run("timeline", path, "--kernel", name, "--saving-us", "9999", "-o", "a.json")

@@ -10,13 +10,15 @@ import pytest
 
 from gpu_simulator import Run, random_program, simulate, to_trace
 from gpu_simulator.edited import edited, heaviest
+from projection import builders
+from projection.builders import Call, Op, hand_trace
 from trace_budget import api
 from trace_budget.errors import NotInTraceError, UsageError
 from trace_budget.projection.candidates import Candidate, Sequence
 from trace_budget.projection.chosen_claims import chosen_claims
 from trace_budget.projection.moved_step import LAUNCH, MovedStep, moved_step
 from trace_budget.schema.findings import Found
-from trace_budget.schema.options import Change, Selection
+from trace_budget.schema.options import Change, Range, Selection
 
 EXACT = ("linear_graph", "hybrid", "eager_1stream")
 KINDS = (*EXACT, "forkjoin_graph", "eager_2streams", "rocm_streamed_graph", "pdl", "piecewise")
@@ -141,3 +143,51 @@ def test_a_saving_that_contradicts_the_trace_is_refused() -> None:
         chosen_claims(found, saving(heaviest(program)[0], us=5_000.0))
     with pytest.raises(NotInTraceError):
         chosen_claims(found, saving("no_such_kernel"))
+
+
+def launched(*ops: tuple[str, float, float, float], steps: tuple[builders.Range, ...] = ()) -> Found:
+    """Ops as (name, start, duration, launch) in us on one stream."""
+    calls = [Call("cudaLaunchKernel", at, at + 0.1, number) for number, (*_, at) in enumerate(ops)]
+    return api.analyse(
+        hand_trace([Op(n, at, us, call=number) for number, (n, at, us, _) in enumerate(ops)], calls, steps)
+    )
+
+
+@pytest.mark.parametrize("free", ["a", "z", "b"])
+def test_an_op_of_no_length_and_one_that_starts_with_it_do_not_hold_each_other(free: str) -> None:
+    # Streams whose ops overlap by so much as `c` and `d` tell no order: causes are what ended last.
+    last = ("c", 42, 12, 10.6), ("d", 48, 9, 10.8)
+    found = launched(("a", 20, 9, 10), ("b", 36, 5, 10.2), ("z", 36, 0, 10.4), *last)
+    moved = moved_step(found, chosen_claims(found, Candidate("", Change(free=True), Selection(free))), 0, 0)
+    for projected in (False, True):
+        path = moved.path(projected)
+        assert path == sorted(set(path))
+        assert path[-1] == 4
+    saved = {"a": 9_000, "z": 0, "b": 5_000}[free]  # all are launched long before they start
+    assert moved.end_ns[3] - moved.new_end_ns[3] == saved
+
+
+def test_an_op_that_ran_beside_the_first_one_does_not_overtake_it() -> None:
+    ops = ("x", 11.0, 31.0, 1.0), ("a", 36.0, 18.0, 21.0), ("b", 51.0, 2.0, 22.5), ("x", 90.0, 1.0, 81.0)
+    beside = launched(*ops, steps=(*(builders.Range(at, at + 5) for at in (0, 20, 80)),))
+    moved = moved_step(beside, chosen_claims(beside, Candidate("", Change(free=True), Selection("a"))), 1, 1)
+    assert moved.start_ns.tolist() == [0, 15_000]
+    assert list(zip(moved.new_start_ns.tolist(), moved.new_end_ns.tolist(), strict=True)) == [(0, 0), (0, 2_000)]
+    low, expected, high = moved.saved_ns
+    assert (moved.end_ns - expected).tolist() == moved.new_end_ns.tolist()
+    assert ((low <= expected) & (expected <= high) & (high <= moved.end_ns)).all()
+
+
+def test_what_no_op_shows_is_refused() -> None:
+    found = launched(("a", 10, 9, 1), ("b", 20, 5, 3))
+
+    def claims(change: Change) -> int:
+        return len(chosen_claims(found, Candidate("one", change, Selection("a"))))
+
+    for change in (Change(free=True, hit_rate=Range(0.5, 1)), Change(free=True, per_step_us=3.0)):
+        with pytest.raises(UsageError, match="one: timeline draws one request that runs the new kernel"):
+            claims(change)
+    with pytest.raises(NotInTraceError, match="another number of calls per step"):
+        claims(Change(free=True, calls=9))
+    assert claims(Change(free=True, hit_rate=Range(1, 1), per_step_us=0.0, calls=1)) == 1
+    assert claims(Change(free=True, calls=9, force=True)) == 1

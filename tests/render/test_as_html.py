@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -15,6 +16,7 @@ from render.sample_reports import HOSTILE_NAME
 from trace_budget.errors import OutputError
 from trace_budget.render import as_html
 from trace_budget.render.as_html import drawing, tables
+from trace_budget.schema.page import Mark
 from trace_budget.text import safe
 
 go = pytest.importorskip("plotly.graph_objects")
@@ -162,6 +164,14 @@ def test_histogram_bars_stand_in_the_middle_of_their_bin_in_log10() -> None:
     assert (matched["x"], matched["y"]) == ([0.5, 1.5], [3, 1])
     assert (others["x"], others["y"]) == ([0.5, 1.5], [5, 9])
     assert lines[0]["x"] == pytest.approx([0.30103] * 2)
+
+
+def test_a_mark_at_0_us_has_no_place_on_a_logarithmic_axis() -> None:
+    seed = histogram()
+    marks = (Mark("today", 0.0), *seed.marks)
+    assert as_html.durations.draw(replace(seed, marks=marks), drawing.Names()) == as_html.durations.draw(
+        seed, drawing.Names()
+    )
 
 
 def test_bars_and_strip_hold_their_numbers() -> None:

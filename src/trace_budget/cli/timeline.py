@@ -43,7 +43,9 @@ Out = Annotated[
 ]
 Force = Annotated[
     bool,
-    option(PANEL, "--force", text="Overwrite the file; also go on when --baseline-us contradicts the trace."),
+    option(
+        PANEL, "--force", text="Overwrite the file; also go on when --baseline-us or --calls contradicts the trace."
+    ),
 ]
 Quiet = Annotated[bool, option(PANEL, "--quiet", "-q", text="Nothing on stderr but errors.")]
 Verbose = Annotated[bool, option(PANEL, "--verbose", "-v", text="Say on stderr what was read.")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from trace_budget.errors import UsageError
 from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.ground import Claim
-from trace_budget.projection.project import workload
+from trace_budget.projection.project import asserted, workload
 from trace_budget.projection.rank import rank
 from trace_budget.projection.target import site_of, target_of
 from trace_budget.schema.findings import Found
@@ -14,15 +14,31 @@ from trace_budget.schema.findings import Found
 def chosen_claims(found: Found, wanted: Candidate | CandidateSet) -> tuple[Claim, ...]:
     """What the candidates take off the ops of a trace; of a group that excludes each other only the best counts.
 
-    Raises NotInTraceError when one matches nothing, UsageError when its saving contradicts the trace.
+    Raises NotInTraceError when one matches nothing or another number of calls than stated, UsageError when its saving
+    contradicts the trace or lies in no single op.
     """
     workload(found.trace)
     site = site_of(found)
-    targets = [target_of(site, candidate) for candidate in _counted(found, wanted)]
-    for target in targets:
+    counted = _counted(found, wanted)
+    for candidate in counted:
+        _in_ops(candidate)
+    targets = [target_of(site, candidate) for candidate in counted]
+    for candidate, target in zip(counted, targets, strict=True):
+        asserted(candidate.change, target.calls, found.trace)
         if target.saving.invalid:
             raise UsageError("this saving cannot be drawn", where=target.calls.kernel, found=target.saving.invalid)
     return tuple(target.claim for target in targets)
+
+
+def _in_ops(candidate: Candidate) -> None:
+    """Refuse what no op of a step shows: that only some requests run the new kernel, and costs of the step itself."""
+    hit, per_step_us = candidate.change.hit_rate, candidate.change.per_step_us
+    told = {"a hit rate below 1": hit is not None and hit.low < 1, "a cost per step": bool(per_step_us)}
+    for what in (what for what, there in told.items() if there):
+        raise UsageError(
+            "timeline draws one request that runs the new kernel", where=candidate.id, found=what,
+            advice="Leave it out here; `project` takes it into account.",
+        )  # fmt: skip
 
 
 def _counted(found: Found, wanted: Candidate | CandidateSet) -> list[Candidate]:

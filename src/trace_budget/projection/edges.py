@@ -71,11 +71,16 @@ def expected_edges(line: Timeline) -> Edges:
     causes: list[list[tuple[int, int]]] = []
     for op in range(line.size):
         # Nothing near: what ended last is still the best guess, with the slack it had.
-        near = [int(p) for p in order[min(earliest[op], max(latest[op] - 1, 0)) : latest[op]] if p != op]
+        near = [int(p) for p in order[min(earliest[op], max(latest[op] - 1, 0)) : latest[op]] if _before(line, p, op)]
         causes.append(_causes(line, op, near, int(host_slack[op])))
     _repeat_over_replays(line, causes)
     _join_loose_ends(line, causes)
     return _calibrated(line, causes, host_slack)
+
+
+def _before(line: Timeline, p: int, op: int) -> bool:
+    """Whether p comes first; of ops that start together, one of no length may have ended and yet come second."""
+    return bool(p < op or line.start_ns[p] < line.start_ns[op])
 
 
 def _causes(line: Timeline, op: int, near: list[int], host_slack: int) -> list[tuple[int, int]]:

@@ -68,16 +68,19 @@ def moved_step(found: Found, claims: tuple[Claim, ...], first: int, last: int) -
     start, end = start - origin, end - origin
     moved_end = np.rint(end - shifts.end[EXPECTED][:, 0]).astype(np.int64)
     moved_start = np.minimum(np.rint(start - shifts.start[EXPECTED][:, 0]).astype(np.int64), moved_end)
+    # The first op stays, and no other overtakes it: one that ran beside it and would start earlier starts with it.
+    too_early = np.maximum(-moved_start, 0)
     gone = np.isin(np.arange(line.size), list(vanishing))
     return MovedStep(
-        line, start, end, moved_start, moved_end, _saved(shifts),
+        line, start, end, moved_start + too_early, moved_end + too_early, _saved(shifts, end, too_early),
         _held(line, edges, None), _held(line, edges, shifts), hit, gone,
     )  # fmt: skip
 
 
-def _saved(shifts: Shifts) -> FloatArray:
+def _saved(shifts: Shifts, end_ns: Int64Array, too_early: Int64Array) -> FloatArray:
     """How much earlier each op ends: low, expected, high, in this order op by op as they are step by step."""
     low, expected, high = (values[:, 0] for values in shifts.end)
+    expected, high = expected - too_early, np.minimum(high, end_ns)
     return np.stack((np.minimum(low, expected), expected, np.maximum(high, expected)))
 
 
@@ -114,7 +117,8 @@ def _held(line: Timeline, edges: Edges, shifts: Shifts | None) -> Int64Array:
         if anchored[op]:
             continue
         room = moved_start[op] + TIGHT_NS
-        tight = [p for p, slack in causes if moved_end[p] + slack <= room]
+        # Ops in order of time: an op of no length and one that starts with it cannot hold back each other.
+        tight = [p for p, slack in causes if p < op and moved_end[p] + slack <= room]
         late = start[op] - ready[op]
         by_launch = launched[op] and (not tight or min(host_slack[op], late) <= room)
         last = max(tight, key=lambda p: ended[p], default=LAUNCH)

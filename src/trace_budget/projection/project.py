@@ -119,7 +119,7 @@ def conclude(
     token = facts.token
     trace, steps, layers, change = ask.found.trace, ask.found.steps, ask.found.layers, ask.candidate.change
     calls, saving, durations = target.calls, target.saving, target.durations_ns
-    _asserted(change, calls, trace)
+    asserted(change, calls, trace)
     _complete_replays(change, trace, facts.lost)
     hit = _hit_rate(change, calls)
     raw = settle(base, target.timed, saving, target.claim, moved, ask.token.loop)
@@ -150,7 +150,8 @@ def workload(trace: Trace) -> None:
             )  # fmt: skip
 
 
-def _asserted(change: Change, calls: Match, trace: Trace) -> None:
+def asserted(change: Change, calls: Match, trace: Trace) -> None:
+    """Raise NotInTraceError unless the trace shows as many calls per step as the user stated."""
     if change.calls is not None and not change.force and abs(change.calls - calls.calls_per_step) > 1e-9:
         raise NotInTraceError(
             "the trace shows another number of calls per step", where=trace.path, expected=f"--calls {change.calls:g}",

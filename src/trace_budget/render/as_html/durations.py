@@ -21,7 +21,7 @@ def draw(histogram: Histogram, _names: Names) -> Drawing:
     bins = histogram.bins
     name = shown(cut_middle(safe(histogram.matched), 40))
     data = [_bars(bins, "matched", name, "@marked", "y"), _bars(bins, "others", "other kernels", "@other", "y2")]
-    for place, mark in enumerate(histogram.marks):
+    for place, mark in enumerate(mark for mark in histogram.marks if mark.us > 0):  # 0 has no place on the axis
         data += [_line(mark, place, bins[column], axis) for column, axis in (("matched", "y"), ("others", "y2"))]
     low, high = math.log10(bins["low_us"][0]), math.log10(bins["high_us"][-1])
     ticks, texts = _ticks(low, high)
