@@ -54,6 +54,15 @@ def test_what_makes_no_sense_is_refused_in_one_line(run: Run, api: FakeApi, word
     assert says in told.line
 
 
+@pytest.mark.parametrize("value", ["nan", "inf", "-5", "0"])
+def test_what_is_no_time_is_refused_with_the_file_and_the_name(run: Run, api: FakeApi, times: Path, value: str) -> None:
+    times.write_text(f"name,us\nold,20.27\nnew,{value}\n", encoding="utf-8")
+    told = run(*PROJECT, "--bench-old", "old", "--bench-new", "new")
+    assert told.code == 3
+    assert "times.csv: the time of 'new' is not a finite number above 0" in told.line
+    assert f"found {value} us" in told.line
+
+
 def test_options_of_the_file_need_the_file(run: Run, api: FakeApi) -> None:
     told = run("project", "t.json", "--kernel", "gdn_fused", "--saving-us", "3", "--unit", "us")
     assert (told.code, "go with --bench" in told.line) == (2, True)

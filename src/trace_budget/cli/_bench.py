@@ -71,7 +71,8 @@ class Benchmarked(Changing):
             return None
         from trace_budget.projection.bench import baseline_and_candidate, read_bench
 
-        return baseline_and_candidate(read_bench(self.bench, self.unit), self.bench_old, self.bench_new)
+        times = read_bench(self.bench, self.unit)
+        return baseline_and_candidate(times, self.bench_old, self.bench_new, str(self.bench))
 
     def with_times(self, force: bool, standalone: Standalone | None) -> Change:
         """The change, with the times of a benchmark file where there is one."""

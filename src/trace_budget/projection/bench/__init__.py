@@ -5,13 +5,23 @@
 
 from __future__ import annotations
 
+import csv
 from importlib import import_module
 from pathlib import Path
 
 import polars as pl
 
 from trace_budget.errors import InputError, UsageError
-from trace_budget.projection.bench.contract import COLUMNS, BenchFile, BenchFormat, Standalone, bench_file
+from trace_budget.projection.bench.contract import (
+    COLUMNS,
+    LONGEST_US,
+    SHORTEST_US,
+    BenchFile,
+    BenchFormat,
+    Standalone,
+    bench_file,
+    shown,
+)
 from trace_budget.projection.names import closest, matching
 from trace_budget.units import US_IN
 
@@ -42,7 +52,12 @@ def read_bench(path: Path | str, unit: str | None = None) -> pl.DataFrame:
     if unit is not None and unit not in US_IN:
         raise UsageError("no such unit", where="--unit", expected=", ".join(US_IN), found=ascii(unit))
     file = bench_file(Path(path))
-    rows = _format_of(file).read(file, unit)
+    try:
+        rows = _format_of(file).read(file, unit)
+    except csv.Error as error:
+        raise InputError("CSV that cannot be read", where=str(path), found=str(error)) from error
+    except RecursionError as error:
+        raise InputError("JSON nested too deep", where=str(path)) from error
     if rows.is_empty():
         raise InputError("no times in this benchmark file", where=str(path), expected="at least one")
     return rows
@@ -58,17 +73,42 @@ def _format_of(file: BenchFile) -> BenchFormat:
     raise InputError("no benchmark output that can be read", where=str(file.path), expected=known)
 
 
-def baseline_and_candidate(frame: pl.DataFrame, old: str | None, new: str) -> Standalone:
+def baseline_and_candidate(frame: pl.DataFrame, old: str | None, new: str, where: str = "--bench") -> Standalone:
     """Times of the old and of the new kernel, each by a pattern as for --kernel; the median where it is known.
 
-    Without `old` there is no control. Raises UsageError when a pattern fits no name or several.
+    Without `old` there is no control; `where` names the file in messages. Raises UsageError when a pattern fits no name
+    or several, InputError for a time that is none and for two kernels without a statistic in common.
     """
     baseline = _one(frame, old, "--bench-old") if old is not None else None
     candidate = _one(frame, new, "--bench-new")
-    rows = pl.DataFrame([row for row in (baseline, candidate) if row is not None], schema=COLUMNS)
-    figure = "mean" if rows["median_us"].null_count() else "median"
-    times = rows[f"{figure}_us"].to_list()
+    rows = [row for row in (baseline, candidate) if row is not None]
+    for row in rows:
+        _refuse_no_time(row, where)
+    figure = next((name for name in ("median", "mean") if all(row[f"{name}_us"] is not None for row in rows)), None)
+    if figure is None:
+        found = ", ".join(f"{_statistics(row)} of {shown(row['name'])}" for row in rows)
+        raise InputError(
+            "the old and the new kernel have no statistic in common",
+            where=where, expected="the mean of both or the median of both", found=f"the {found}",
+        )  # fmt: skip
+    times = pl.DataFrame(rows, schema=COLUMNS)[f"{figure}_us"].to_list()
     return Standalone(times[0] if baseline else None, times[-1], str(candidate["source"]), figure)
+
+
+def _refuse_no_time(row: dict[str, object], where: str) -> None:
+    """InputError unless every figure of a benchmark is a time a kernel can take; first the extremes, as measured."""
+    for key in ("min_us", "max_us", "mean_us", "median_us"):
+        value = row[key]
+        if isinstance(value, float) and not SHORTEST_US <= value <= LONGEST_US:
+            raise InputError(
+                f"the time of {shown(row['name'])} is not a finite number above 0",
+                where=where, expected=f"{SHORTEST_US:g} to {LONGEST_US:g} us", found=f"{value:g} us",
+            )  # fmt: skip
+
+
+def _statistics(row: dict[str, object]) -> str:
+    """The statistic a benchmark has where it lacks the other."""
+    return "mean" if row["median_us"] is None else "median"
 
 
 def _one(frame: pl.DataFrame, pattern: str, option: str) -> dict[str, object]:

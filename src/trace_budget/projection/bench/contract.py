@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,9 @@ from trace_budget.schema.trace import Caveat, Trace
 from trace_budget.units import US_IN
 
 LARGEST_BYTES = 1 << 26
+SHORTEST_US, LONGEST_US = 1e-12, 1e15  # beyond lies no time of a kernel, and products would leave the numbers there are
+MOST_CALLS = 2**63 - 1
+LONGEST_SHOWN = 120
 COLUMNS = {
     "name": pl.String,
     "calls": pl.Int64,
@@ -99,18 +103,20 @@ def bench_file(path: Path) -> BenchFile:
         return BenchFile(path, text)
     try:
         return BenchFile(path, text, msgspec.json.decode(text))
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise InputError("JSON that cannot be read", where=str(path), found=str(error)) from error
 
 
 def times_of(name: str, values_us: Sequence[float], source: str, calls: int | None = None) -> dict[str, object]:
-    """One row from single measurements."""
+    """One row from single measurements; what is no time among them shows in its smallest or largest."""
     values = np.asarray(values_us, dtype=np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean, median = float(values.mean()), float(np.median(values))
     return {
         "name": name,
         "calls": len(values_us) if calls is None else calls,
-        "mean_us": float(values.mean()),
-        "median_us": float(np.median(values)),
+        "mean_us": mean,
+        "median_us": median,
         "min_us": float(values.min()),
         "max_us": float(values.max()),
         "source": source,
@@ -123,10 +129,29 @@ def table(rows: Sequence[Mapping[str, object]]) -> pl.DataFrame:
 
 
 def number(value: object) -> float | None:
-    """A finite number of a JSON document, else None."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
+    """A number of a JSON document, infinite where no float is as large; None for what is no number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def calls_of(file: BenchFile, name: str, count: float) -> int:
+    """How often a benchmark called its kernel; InputError for a number that counts nothing."""
+    if not 0 <= count <= MOST_CALLS:
+        raise InputError(
+            f"the calls of {shown(name)} are no count",
+            where=str(file.path), expected=f"0 to {MOST_CALLS}", found=f"{count:g}",
+        )  # fmt: skip
+    return int(count)
+
+
+def shown(value: object) -> str:
+    """A value of the file as a message may show it: on one line, in ASCII, not too long."""
+    text = ascii(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
 def unit_needed(file: BenchFile, unit: str | None, why: str) -> float:

@@ -10,7 +10,15 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from trace_budget.projection.bench.contract import BenchFile, BenchFormat, number, table, times_of, unit_needed
+from trace_budget.projection.bench.contract import (
+    BenchFile,
+    BenchFormat,
+    calls_of,
+    number,
+    table,
+    times_of,
+    unit_needed,
+)
 from trace_budget.units import US_IN
 
 SOURCE = "google-benchmark"
@@ -33,17 +41,17 @@ def _read(file: BenchFile, unit: str | None) -> pl.DataFrame:
 def _times(file: BenchFile, name: str, rows: Iterable[Row], unit: str | None) -> Row | None:
     """One benchmark: its repetitions, and its aggregates in place of what they say better."""
     single, known = [], {}
-    calls = 0
+    calls = 0.0
     for row in rows:
         us = US_IN.get(str(row.get("time_unit", "ns"))) or unit_needed(file, unit, "an unknown time unit")
         value = (number(row.get("real_time")) or 0.0) * us
         if row.get("run_type") != "aggregate":
             single.append(value)
-            calls += int(number(row.get("iterations")) or 0)
+            calls += number(row.get("iterations")) or 0
         elif row.get("aggregate_name") in ("mean", "median"):
             known[f"{row['aggregate_name']}_us"] = value
     if single:
-        return {**times_of(name, single, SOURCE, calls), **known}
+        return {**times_of(name, single, SOURCE, calls_of(file, name, calls)), **known}
     return {"name": name, "source": SOURCE, **known} if known else None
 
 

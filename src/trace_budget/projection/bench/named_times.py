@@ -17,6 +17,7 @@ from trace_budget.projection.bench.contract import (
     BenchFile,
     BenchFormat,
     number,
+    shown,
     table,
     times_of,
     unit_known,
@@ -79,7 +80,7 @@ def _time(file: BenchFile, value: object) -> float:
     try:
         return float(str(value))
     except ValueError:
-        raise InputError("not a time", where=str(file.path), expected="a number", found=ascii(value)) from None
+        raise InputError("not a time", where=str(file.path), expected="a number", found=shown(value)) from None
 
 
 FORMAT = BenchFormat("CSV or JSON of names and times", _recognises, _read)

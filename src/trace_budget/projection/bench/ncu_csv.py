@@ -12,13 +12,13 @@ from collections.abc import Iterator
 import polars as pl
 
 from trace_budget.errors import InputError
-from trace_budget.projection.bench.contract import BenchFile, BenchFormat, table, times_of, unit_needed
+from trace_budget.projection.bench.contract import BenchFile, BenchFormat, shown, table, times_of, unit_needed
 from trace_budget.units import US_IN
 
 SOURCE = "ncu"
 UNITS = {"nsecond": "ns", "usecond": "us", "msecond": "ms", "second": "s", "nanosecond": "ns", "microsecond": "us"}
 METRICS = ("gpu__time_duration.sum", "gpu__time_duration.avg", "Duration")
-NEEDED = {"Kernel Name", "Metric Name", "Metric Unit", "Metric Value"}
+NEEDED = {"ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value"}
 
 
 def _recognises(file: BenchFile) -> bool:
@@ -54,7 +54,7 @@ def _value(file: BenchFile, text: str) -> float:
     try:
         return float(text.replace(",", ""))
     except ValueError:
-        raise InputError("not a duration", where=str(file.path), expected="a number", found=ascii(text)) from None
+        raise InputError("not a duration", where=str(file.path), expected="a number", found=shown(text)) from None
 
 
 FORMAT = BenchFormat("ncu --csv, long form", _recognises, _read)

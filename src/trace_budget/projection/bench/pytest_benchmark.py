@@ -10,7 +10,7 @@ from collections import Counter
 
 import polars as pl
 
-from trace_budget.projection.bench.contract import BenchFile, BenchFormat, number, table, unit_known
+from trace_budget.projection.bench.contract import BenchFile, BenchFormat, calls_of, number, table, unit_known
 
 SOURCE = "pytest-benchmark"
 
@@ -32,7 +32,9 @@ def _read(file: BenchFile, unit: str | None) -> pl.DataFrame:
         rows.append(
             {
                 "name": name if seen[name] == 1 else str(row.get("fullname", name)),
-                "calls": int((number(stats.get("rounds")) or 0) * (number(stats.get("iterations")) or 1)),
+                "calls": calls_of(
+                    file, name, (number(stats.get("rounds")) or 0) * (number(stats.get("iterations")) or 1)
+                ),
                 **{key: None if value is None else value * us for key, value in times.items()},
                 "source": SOURCE,
             }
