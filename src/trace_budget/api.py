@@ -277,8 +277,10 @@ def candidate_report(
 ) -> Report:
     """What one candidate (a kernel or a fused sequence) does end to end; `others` are further ranks of the job."""
     from trace_budget.projection.project import project_candidate as one_candidate
+    from trace_budget.projection.ranks import distinct_ranks
     from trace_budget.reports import project as project_room
 
+    distinct_ranks((trace, *others))
     found, rest = analyse(trace, scope), [analyse(other, scope) for other in others]
     projection = one_candidate(found, candidate, token or TokenInput(), policy or Policy(), rest)
     return project_room.project_report(found, projection)
@@ -297,15 +299,19 @@ def mixture_report(
     from trace_budget.reports import mixture as mixture_room
 
     phases = [(phase, share, analyse(trace, replace(scope, phase=phase))) for phase, share in weights.items()]
-    mixture = mix(phases, candidate, token or TokenInput(), policy or Policy())
-    return mixture_room.mixture_report(phases[0][2], mixture)
+    wanted = policy or Policy()
+    mixture = mix(phases, candidate, token or TokenInput(), wanted)
+    found = next(each for phase, _, each in phases if phase == mixture.main_phase)
+    return mixture_room.mixture_report(found, mixture, wanted)
 
 
 def rank_report(trace: Trace, asked: CandidateSet, scope: Scope = EVERYTHING, others: Sequence[Trace] = ()) -> Report:
     """Many candidates: each alone, all together, and what each adds to the rest."""
     from trace_budget.projection.rank import rank
+    from trace_budget.projection.ranks import distinct_ranks
     from trace_budget.reports import rank as rank_room
 
+    distinct_ranks((trace, *others))
     found = analyse(trace, scope)
     return rank_room.rank_report(found, rank(found, asked, [analyse(other, scope) for other in others]), asked)
 

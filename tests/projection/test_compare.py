@@ -12,8 +12,9 @@ from gpu_simulator.edited import Change, edited, heaviest
 from trace_budget.projection.candidates import Candidate, Sequence
 from trace_budget.projection.compare import Asked, Comparison, compare
 from trace_budget.projection.pairing import paired
+from trace_budget.projection.project import project_candidate
 from trace_budget.schema.options import Change as Stated
-from trace_budget.schema.options import Scope, Selection
+from trace_budget.schema.options import Policy, Scope, Selection, TokenInput
 
 CHAINS = ("linear_graph", "hybrid", "rocm_streamed_graph", "streams_hidden", "forkjoin_graph", "pdl")
 SEED = 2
@@ -252,3 +253,37 @@ def test_a_fused_sequence_is_followed_to_its_launch() -> None:
     assert got.predicted.expected_ns == pytest.approx(truth, rel=0.05)
     assert got.engagement is not None
     assert (got.engagement.word, got.engagement.new_names) == ("engaged", ("fused",))
+
+
+@pytest.mark.parametrize("change", [Stated(saving_us=500_000.0), Stated(new_us=2.0, baseline_us=300_000.0)])
+def test_a_saving_that_contradicts_the_run_before_foretells_nothing(change: Stated) -> None:
+    program = random_program("linear_graph", SEED)
+    name, _ = heaviest(program)
+    got, _ = compared(program, lambda k: shorter(k, name, 0.4), asked_of(name, change))
+    assert (got.predicted, got.outcome.conversion) == (None, None)
+    assert [suspect.foretold_ns for suspect in got.suspects] == [None]
+    (told,) = [caveat for caveat in got.caveats if caveat.code == "saving_invalid"]
+    why = project_candidate(got.pair.before, asked_of(name, change).candidates[0], TokenInput(), Policy()).verdict
+    assert why.verdict == "INVALID"
+    assert told.text == f"no prediction for {name}: {why.why}"
+
+
+def test_of_several_candidates_the_impossible_one_alone_foretells_nothing() -> None:
+    program = random_program("linear_graph", SEED)
+    name, beside = heaviest(program)
+    good = Candidate("good", Stated(saving_us=1.0), Selection(name))
+    bad = Candidate("bad", Stated(saving_us=500_000.0), Selection(beside))
+    got, _ = compared(program, lambda k: k, Asked((good, bad), stated=True))
+    alone, _ = compared(program, lambda k: k, Asked((good,), stated=True))
+    assert got.predicted is not None
+    assert alone.predicted is not None
+    assert got.predicted.expected_ns == pytest.approx(alone.predicted.expected_ns)
+    assert {suspect.id: suspect.foretold_ns for suspect in got.suspects} == {
+        "good": pytest.approx(alone.predicted.expected_ns),
+        "bad": None,
+    }
+    assert [c.text.split(":")[0] for c in got.caveats if c.code == "saving_invalid"] == ["no prediction for bad"]
+    none, _ = compared(
+        program, lambda k: k, Asked((bad, replace(bad, id="worse", selection=Selection(name))), stated=True)
+    )
+    assert none.predicted is None

@@ -67,6 +67,7 @@ def test_a_phase_stands_once_among_the_weights() -> None:
 
 def test_weights_are_shares() -> None:
     assert weights_of("decode=9, mixed=1") == {"decode": 0.9, "mixed": 0.1}
-    for text in ("decode", "decode=", "decode=-1", "decode=inf", "sleep=1", ""):
+    overflowing = ("decode=1e308,mixed=1e308", "decode=1e16", "decode=nan")
+    for text in ("decode", "decode=", "decode=-1", "decode=inf", "sleep=1", "", *overflowing):
         with pytest.raises(UsageError, match="not a share of steps"):
             weights_of(text)

@@ -1,11 +1,16 @@
 """Ranks of one job projected together: a collective ends when the last rank has arrived."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpu_simulator import deltas, planned, random_program, simulate, step_savings_ns, to_trace
 from projection.builders import Call, Op, Range, hand_trace
 from trace_budget import api
+from trace_budget.errors import UsageError
+from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.project import Projection, project
+from trace_budget.projection.rank import rank as ranking
 from trace_budget.schema.options import Change, Policy, Selection, TokenInput
 from trace_budget.schema.trace import Trace
 
@@ -13,7 +18,7 @@ STEPS = 4
 CLOCK_US = 5_000.0
 
 
-def rank(work_us: float, other_us: float, clock_us: float = 0.0) -> Trace:
+def rank(work_us: float, other_us: float, clock_us: float = 0.0, meeting: str = "ncclDevKernel_AllReduce") -> Trace:
     """One rank of two: w(work_us), an all-reduce of 10 us that needs both, tail(10); the host waits."""
     ops, calls, ranges = [], [], []
     for step in range(STEPS):
@@ -24,7 +29,7 @@ def rank(work_us: float, other_us: float, clock_us: float = 0.0) -> Trace:
         calls.append(Call("cudaStreamSynchronize", at - 4, met + 13, graph + 1))
         ops += [
             Op("w", at, work_us, 7, graph, node=1),
-            Op("ncclDevKernel_AllReduce", at + work_us, met - at - work_us, 7, graph, node=2),
+            Op(meeting, at + work_us, met - at - work_us, 7, graph, node=2),
             Op("tail", met, 10, 7, graph, node=3),
         ]
     return hand_trace(ops, calls, ranges, world_size=2)
@@ -69,3 +74,35 @@ def test_two_simulated_ranks_against_the_truth(seed: int) -> None:
     result = asked(0.7, f"re:^{kernel}$", *traces)
     assert result.limits.low - 1.5 <= true_ns <= result.limits.high + 1.5
     assert result.limits.expected == pytest.approx(true_ns, abs=0.03 * result.limits.naive + 1)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        (("a.json", 0), ("a.json", 0), "rank 0"),
+        (("a.json", None), ("./a.json", None), "the same file twice"),
+        (("a.json", 0), ("./a.json", None), "the same file twice"),
+        (("a.json", 0), ("copy.json", 0), "rank 0"),
+    ],
+)
+def test_a_rank_is_given_once(first: tuple[str, int | None], second: tuple[str, int | None], found: str) -> None:
+    base = rank(100, 120)
+    one, two = (replace(base, path=path, rank=number) for path, number in (first, second))
+    candidate = Candidate("", Change(saving_us=15.0), Selection("w"))
+    with pytest.raises(UsageError, match="a rank is given twice") as refused:
+        api.candidate_report(one, candidate, others=[two])
+    assert found in refused.value.line()
+    third = replace(base, path="b.json", rank=1)
+    with pytest.raises(UsageError, match="a rank is given twice"):
+        api.candidate_report(third, candidate, others=[one, two])
+
+
+def test_a_rank_that_shares_no_collective_is_told() -> None:
+    mine, other, strange = rank(100, 120), rank(120, 100), rank(120, 100, meeting="ncclDevKernel_Broadcast")
+    alone, unused = asked(15.0, "w", mine), asked(15.0, "w", mine, strange)
+    assert (unused.limits.low, unused.limits.high) == (alone.limits.low, alone.limits.high)
+    assert "rank_unused" in {caveat.code for caveat in unused.caveats}
+    candidates = CandidateSet((Candidate("a", Change(saving_us=15.0), Selection("w")),), Policy(), TokenInput())
+    ranked = ranking(api.analyse(mine), candidates, [api.analyse(strange)])
+    assert "rank_unused" in {caveat.code for caveat in ranked.rows[0].alone.caveats}
+    assert "rank_unused" not in {caveat.code for caveat in asked(15.0, "w", mine, other).caveats}

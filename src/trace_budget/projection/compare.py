@@ -20,7 +20,7 @@ from trace_budget.projection.ground import Claim, ground, interval
 from trace_budget.projection.outcome import Moved, Outcome, Predicted, outcome
 from trace_budget.projection.pairing import Pair
 from trace_budget.projection.realised import Realised, realised
-from trace_budget.projection.suspects import Sides, Suspect, foretell, saved, suspects, with_mates
+from trace_budget.projection.suspects import Foretold, Sides, Suspect, foretell, saved, suspects, with_mates
 from trace_budget.projection.timeline import OP_BUDGET
 from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Policy, TokenInput
@@ -91,15 +91,13 @@ def compare(pair: Pair, asked: Asked) -> Comparison:
     """Compare one pair. Raises NotInTraceError when a candidate matches nothing in BEFORE."""
     sides = _aligned(pair)
     calls, sites = sides.calls, call_sites(sides.calls)
-    predicted, alone = None, dict[str, float]()
-    if asked.stated:
-        predicted, alone = foretell(pair.before, asked.candidates, asked.token, asked.policy)
-    each = suspects(pair.before, sides, asked.candidates, alone, asked.new_kernel)
+    told = foretell(pair.before, asked.candidates, asked.token, asked.policy) if asked.stated else Foretold()
+    each = suspects(pair.before, sides, asked.candidates, told.alone, asked.new_kernel)
     chosen = _chosen(calls, sites, each)
     changed = with_mates(calls, chosen)
     neighbours, beside_ns = _grown(calls, sites, changed, pair.basis)
-    skipped: tuple[Caveat, ...] = ()
-    if predicted is None:
+    predicted, skipped = told.together, told.caveats
+    if not asked.stated:
         every = np.ones(calls.height, dtype=bool) if not each else changed
         predicted, skipped = _measured(pair.before, sides, every)
     kernel_ns = (float(calls["ns_before"].sum()), float(calls["ns_after"].sum()))

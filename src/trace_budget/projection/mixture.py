@@ -9,12 +9,14 @@ from trace_budget.errors import NoSuchKernelError, NotInTraceError, UsageError
 from trace_budget.projection.bounds import Bounds
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.project import Projection, project_candidate
+from trace_budget.projection.statistics import pairs_needed, runs_needed
 from trace_budget.projection.token import token_of
 from trace_budget.projection.verdict import Percent, Verdict, judge
 from trace_budget.schema.findings import PHASES, Found
 from trace_budget.schema.options import Policy, TokenInput
 
 FIGURES = ("naive", "low", "expected", "high")
+MOST = 1e15  # more says nothing about shares, and sums of such numbers overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,21 @@ class Mixture:
     verdict: Verdict
     main: Projection
 
+    @property
+    def main_phase(self) -> str:
+        """The phase of `main`: the one that saves most per step."""
+        return next(share.phase for share in self.shares if share.projection is self.main)
+
+    def saved(self, figure: str) -> float:
+        """naive, low, expected or high saving of the mean step, ns."""
+        return sum(share.weight * share.saved(figure) for share in self.shares)
+
+    def weighted(self, policy: Policy) -> Projection:
+        """The main phase with the percentages, the verdict and the runs needed of the whole workload."""
+        effect = self.pct.expected * self.verdict.dilution
+        runs, pairs = (needed(effect, policy.noise_pct) for needed in (runs_needed, pairs_needed))
+        return replace(self.main, pct=self.pct, verdict=self.verdict, runs_needed=runs, pairs_needed=pairs)
+
 
 def weights_of(text: str) -> dict[str, float]:
     """Shares of steps by phase from `decode=0.9,mixed=0.1`, scaled to 1. UsageError for anything else."""
@@ -52,7 +69,7 @@ def weights_of(text: str) -> dict[str, float]:
             value = float(share)
         except ValueError:
             value = -1.0
-        if phase.strip() not in PHASES or not 0 < value < float("inf") or phase.strip() in shares:
+        if phase.strip() not in PHASES or not 0 < value <= MOST or phase.strip() in shares:
             raise UsageError(
                 "not a share of steps by phase", where="--weights", expected="decode=0.9,mixed=0.1", found=part
             )
@@ -83,5 +100,6 @@ def mix(phases: Sequence[tuple[str, float, Found]], candidate: Candidate, asked:
     pct = Percent(values["naive"], values["low"], values["expected"], values["high"], ceiling)
     main = max(hits, key=lambda projection: projection.limits.naive)
     contended = any(projection.limits.contended for projection in hits)
-    verdict = judge(pct, main.evidence, policy, main.saving.invalid, contended, main.saving.bound_only)
+    invalid = next((each.verdict.why for each in (main, *hits) if each.verdict.verdict == "INVALID"), "")
+    verdict = judge(pct, main.evidence, policy, invalid, contended, main.saving.bound_only)
     return Mixture(tuple(shares), step_ns, pct, verdict, main)

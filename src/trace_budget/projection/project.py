@@ -16,6 +16,7 @@ from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.evidence import Answer, evidence
 from trace_budget.projection.ground import Ground, interval
 from trace_budget.projection.match import Match
+from trace_budget.projection.ranks import unused_ranks
 from trace_budget.projection.statistics import pairs_needed, runs_needed
 from trace_budget.projection.target import Target, common_ground, site_of, target_of
 from trace_budget.projection.token import Token, impossible, token_of
@@ -85,7 +86,8 @@ def project_candidate(
     scale = beyond_budget(base, targets[0].timed, targets[0].saving)
     moved = interval(base, [tuple(target.claim for target in targets)])
     values = (moved.low[0] * scale, moved.expected[0] * scale, moved.high[0] * scale)
-    return conclude(Ask(found, candidate, asked, policy), base, targets[0], values)
+    alone = conclude(Ask(found, candidate, asked, policy), base, targets[0], values)
+    return replace(alone, caveats=(*alone.caveats, *unused_ranks(base.met, len(others))))
 
 
 @dataclass(frozen=True, slots=True)

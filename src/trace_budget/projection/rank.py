@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from trace_budget.projection.bounds import beyond_budget
 from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.ground import Claim, Interval, interval
 from trace_budget.projection.project import Ask, Projection, common_facts, conclude, workload
+from trace_budget.projection.ranks import unused_ranks
 from trace_budget.projection.target import Target, common_ground, site_of, target_of
 from trace_budget.schema.findings import Found, Int64Array
 
@@ -71,7 +72,8 @@ def rank(found: Found, asked: CandidateSet, others: Sequence[Found] = ()) -> Ran
         scale = beyond_budget(base, target.timed, target.saving)
         moved = tuple(float(values[index]) * scale for values in (alone.low, alone.expected, alone.high))
         ask = Ask(found, candidate, asked.token, asked.policy)
-        answers.append(conclude(ask, base, target, (moved[0], moved[1], moved[2]), common))
+        answer = conclude(ask, base, target, (moved[0], moved[1], moved[2]), common)
+        answers.append(replace(answer, caveats=(*answer.caveats, *unused_ranks(base.met, len(others)))))
     chosen = _chosen(asked.candidates, answers)
     sets = [chosen, *([other for other in chosen if other != index] for index in chosen)]
     moved_together = interval(base, [_merged([claims[index] for index in members]) for members in sets])

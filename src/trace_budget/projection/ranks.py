@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from trace_budget.errors import UsageError
 from trace_budget.projection.edges import Edges
 from trace_budget.projection.shift import OP, Columns, Shifts, Sweep, Vanishing, events
 from trace_budget.projection.timeline import Timeline
 from trace_budget.schema.findings import Int64Array
-from trace_budget.schema.trace import Trace
+from trace_budget.schema.trace import Caveat, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,31 @@ class Meetings:
     ops: Int64Array
     waited_ns: Int64Array
     offset_ns: Int64Array
+
+
+def distinct_ranks(traces: Sequence[Trace]) -> None:
+    """Refuse a rank that is given twice, by its file or by its number, with UsageError.
+
+    One recording has one rank of each number, and waits of a rank for itself would narrow the interval.
+    """
+    for index, trace in enumerate(traces):
+        for other in traces[:index]:
+            known = trace.rank is not None and other.rank is not None
+            same_file = Path(trace.path).resolve() == Path(other.path).resolve()
+            if trace.rank == other.rank if known else same_file:
+                found = f"rank {trace.rank}, as {other.path}" if known else "the same file twice"
+                raise UsageError("a rank is given twice", where=trace.path, expected="another rank", found=found)
+
+
+def unused_ranks(met: Meetings | None, others: int) -> tuple[Caveat, ...]:
+    """The caveat `rank_unused`, where traces of other ranks were given and no collective could be matched."""
+    if met is not None or others == 0:
+        return ()
+    text = (
+        f"{others} trace(s) of other ranks change nothing: their collectives cannot be matched with those of this"
+        " rank, so it is projected alone"
+    )
+    return (Caveat("rank_unused", text, others, "warning"),)
 
 
 def meetings(traces: Sequence[Trace], lines: Sequence[Timeline]) -> Meetings | None:

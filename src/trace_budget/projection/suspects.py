@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -13,11 +13,12 @@ from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.engagement import Engagement, Flags, engagement
 from trace_budget.projection.match import match
 from trace_budget.projection.outcome import Predicted
-from trace_budget.projection.project import project_candidate
+from trace_budget.projection.project import Projection, project_candidate
 from trace_budget.projection.rank import rank
 from trace_budget.projection.replace import find_sequences
 from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Policy, TokenInput
+from trace_budget.schema.trace import Caveat
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +88,40 @@ def _calls_of(found: Found, sides: Sides, candidate: Candidate) -> tuple[str, Fl
     return kernel, sides.calls["slot_before"].is_in(slots.implode()).fill_null(value=False).to_numpy()
 
 
-def foretell(
-    found: Found, candidates: Sequence[Candidate], token: TokenInput, policy: Policy
-) -> tuple[Predicted, dict[str, float]]:
-    """What BEFORE says of the stated candidates: together, and each alone (expected, ns per step)."""
+@dataclass(frozen=True, slots=True)
+class Foretold:
+    """What the stated candidates were to save: `together`, and `alone` (expected, ns per step) by id.
+
+    Candidates that contradict BEFORE are in neither; `caveats` say why. `together` is None where no other is left.
+    """
+
+    together: Predicted | None = None
+    alone: dict[str, float] = field(default_factory=dict)
+    caveats: tuple[Caveat, ...] = ()
+
+
+def foretell(found: Found, candidates: Sequence[Candidate], token: TokenInput, policy: Policy) -> Foretold:
+    """What BEFORE says of the stated candidates."""
     if len(candidates) == 1:
-        limits = project_candidate(found, candidates[0], token, policy).limits
-        one = Predicted("candidate", limits.naive, limits.low, limits.expected, limits.high)
-        return one, {candidates[0].id: limits.expected}
+        one = project_candidate(found, candidates[0], token, policy)
+        if one.saving.invalid:
+            return Foretold(caveats=_contradicted([(candidates[0].id, one)]))
+        limits = one.limits
+        told = Predicted("candidate", limits.naive, limits.low, limits.expected, limits.high)
+        return Foretold(told, {candidates[0].id: limits.expected})
     ranking = rank(found, CandidateSet(tuple(candidates), policy, token))
     naive = sum(row.alone.limits.naive for row in ranking.rows if row.chosen)
     joint = ranking.joint
-    alone = {row.candidate.id: row.alone.limits.expected for row in ranking.rows}
-    return Predicted("candidates together", naive, joint.low, joint.expected, joint.high), alone
+    usable = [row for row in ranking.rows if not row.alone.saving.invalid]
+    alone = {row.candidate.id: row.alone.limits.expected for row in usable}
+    together = Predicted("candidates together", naive, joint.low, joint.expected, joint.high) if usable else None
+    refused = [(row.candidate.id, row.alone) for row in ranking.rows if row.alone.saving.invalid]
+    return Foretold(together, alone, _contradicted(refused))
+
+
+def _contradicted(refused: Sequence[tuple[str, Projection]]) -> tuple[Caveat, ...]:
+    """One caveat for each candidate whose saving cannot be, in the words of `project`."""
+    return tuple(
+        Caveat("saving_invalid", f"no prediction for {name or each.match.kernel}: {each.saving.invalid}", 1, "warning")
+        for name, each in refused
+    )

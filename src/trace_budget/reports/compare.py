@@ -152,8 +152,9 @@ def _less(saved_ns: float) -> str:
 
 def _foretold(c: Comparison, unit: str) -> list[Line]:
     p = c.predicted
+    refused = [Line(each.text, "bad") for each in c.caveats if each.code == "saving_invalid"]
     if p is None:
-        return []
+        return refused
     origin = "measured change of the calls, replayed on BEFORE" if p.source == "measured" else f"{p.source}, on BEFORE"
     low, expected, high, naive = (us_from_ns(ns) for ns in (p.low_ns, p.expected_ns, p.high_ns, p.naive_ns))
     arrived = "" if c.outcome.conversion is None else f"; realised / predicted = {c.outcome.conversion:.2f}"
@@ -161,7 +162,7 @@ def _foretold(c: Comparison, unit: str) -> list[Line]:
         f"predicted {show_us(expected)} us a {unit} ({show_us(low)} to {show_us(high)}, product {show_us(naive)};"
         f" {origin}){arrived}"
     )
-    return [Line(text)]
+    return [Line(text), *refused]
 
 
 def _engaged(e: Engagement | None) -> list[Line]:

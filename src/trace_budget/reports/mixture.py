@@ -2,52 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import polars as pl
 
 from trace_budget.projection.mixture import Mixture
-from trace_budget.reports.project import STYLES, project_report
+from trace_budget.reports.project import project_report
 from trace_budget.schema.findings import Found
+from trace_budget.schema.options import Policy
 from trace_budget.schema.report import Line, Report, Table, TableColumn
 from trace_budget.units import show_number, show_pct, us_from_ns
 
+WHOLE = "all phases, weighted"
 COLUMNS = (
     TableColumn("phase", "phase"),
     TableColumn("share", "share of steps", 3),
     TableColumn("step_us", "step us", 1),
     TableColumn("saving_us_per_step", "expected us/step", 2),
     TableColumn("pct_of_step", "% of step", 3),
+    TableColumn("low_pct", "low", 3),
+    TableColumn("high_pct", "high", 3),
 )
 
 
-def mixture_report(found: Found, mixture: Mixture) -> Report:
-    """The report of the phase that saves most, with the weighted figures and their verdict in its place."""
-    base = project_report(found, mixture.main)
-    rows = pl.DataFrame(
-        [
-            {
-                "phase": share.phase,
-                "share": share.weight,
-                "step_us": us_from_ns(share.step_ns),
-                "saving_us_per_step": us_from_ns(share.saved("expected")),
-                "pct_of_step": 100 * share.saved("expected") / share.step_ns,
-            }
-            for share in mixture.shares
-        ]
-    )
-    pct = {name: getattr(mixture.pct, name) for name in ("naive", "low", "expected", "high", "ceiling")}
+def mixture_report(found: Found, mixture: Mixture, policy: Policy) -> Report:
+    """The weighted figures and their verdict first, then the phase that saves most, named as such.
+
+    In the document `pct`, `detect` and the verdict are of the workload, the other figures of `phase`.
+    """
+    base, whole = project_report(found, mixture.main), project_report(found, mixture.weighted(policy))
+    phases = [_row(share.phase, share.weight, share.step_ns, share.saved) for share in mixture.shares]
+    rows = pl.DataFrame([*phases, _row(WHOLE, 1.0, mixture.step_ns, mixture.saved)])
+    keys = ("phase", "share", "step_us", "saving_us_per_step", "pct_of_step")
     document = {
-        **base.document,
-        "mixture": {"step_us": us_from_ns(mixture.step_ns), "pct": pct, "rows": rows.to_dicts()},
-        "verdict": mixture.verdict.verdict,
-        "reason": mixture.verdict.reason,
-        "why": mixture.verdict.why,
+        **whole.document,
+        "phase": mixture.main_phase,
+        "mixture": {
+            "step_us": us_from_ns(mixture.step_ns),
+            "pct": whole.document["pct"],
+            "rows": [{key: row[key] for key in keys} for row in phases],
+        },
     }
-    text = (
-        f"weighted over phases: {show_pct(pct['expected'])} of a mean step of "
-        f"{show_number(us_from_ns(mixture.step_ns) / 1000, 3)} ms ({show_pct(pct['low'])} to {show_pct(pct['high'])})"
+    saving, *others = base.tables
+    tables = (Table("mixture", "", COLUMNS, rows), replace(saving, title=f"phase {mixture.main_phase}"), *others)
+    title = [line for line in whole.lines if line.style in ("title", "bad")]
+    figures = [line for line in base.lines if line.style not in ("title", "bad")]
+    lines = (*title, *_headline(mixture), *figures)
+    return replace(base, document=document, lines=lines, tables=tables, footer=whole.footer)
+
+
+def _row(phase: str, share: float, step_ns: float, saved: Callable[[str], float]) -> dict[str, object]:
+    """One row of the table, in us and % of the step it is about."""
+    low, expected, high = (saved(figure) for figure in ("low", "expected", "high"))
+    return {
+        "phase": phase,
+        "share": share,
+        "step_us": us_from_ns(step_ns),
+        "saving_us_per_step": us_from_ns(expected),
+        "pct_of_step": 100 * expected / step_ns,
+        "low_pct": 100 * low / step_ns,
+        "high_pct": 100 * high / step_ns,
+    }
+
+
+def _headline(mixture: Mixture) -> tuple[Line, ...]:
+    pct = mixture.pct
+    answer = (
+        f"{WHOLE}: {show_pct(pct.expected)} of a mean step of {show_number(us_from_ns(mixture.step_ns) / 1000, 3)} ms"
+        f" ({show_pct(pct.low)} to {show_pct(pct.high)})"
     )
-    verdict = Line(f"{mixture.verdict.verdict}: {mixture.verdict.why}", STYLES[mixture.verdict.verdict])
-    tables = (*base.tables, Table("mixture", text, COLUMNS, rows))
-    return replace(base, document=document, tables=tables, footer=(verdict, *base.footer[1:]))
+    return Line(answer), Line(f"phase {mixture.main_phase}, which saves most a step, alone:", "dim")
