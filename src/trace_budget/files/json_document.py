@@ -23,7 +23,8 @@ class Fields:
     """The other members of the array's object, undecoded.
 
     `closed` says whether the document came to its end, `damaged` whether something is wrong outside the array,
-    `more` whether objects follow that are not in the array: another document, or what damage cut off from it.
+    `more` whether objects follow that are not in the array: another document, an array under the same or another key,
+    or what damage cut off from it.
     """
 
     values: dict[str, msgspec.Raw] = field(default_factory=dict)
@@ -72,7 +73,8 @@ def fields_around(head: bytes, tail: bytes | None) -> Fields:
     if tail is not None:
         values, rest, mended = _members(head + b'"":0' + tail)
         if values is not None:
-            more = _objects_follow(rest) or (mended and _EVENT.search(tail) is not None)
+            events = mended or any(bytes(memoryview(value)[:1]) == b"[" for value in values.values())
+            more = _objects_follow(rest) or (events and _EVENT.search(tail) is not None)
             return Fields(values, closed=True, damaged=mended or bool(rest), more=more)
     cut = tail is None or not tail.rstrip(_PADDING).endswith(b"}")
     values, _, mended = _members(head + b'"":0}')

@@ -41,8 +41,10 @@ def one_rank(frames: Frames, texts: dict[int, str], wanted: int | None, where: s
     if len(labels) < 2:
         return OneRank(_renumbered(frames, numbers))
     label = _chosen(labels, wanted, where)
-    mine = [number for number, found in parts.items() if found[1] == label]
-    kept = Frames(*(frame.filter(pl.col("pid").is_in(mine)) for frame in _all(frames)))
+    mine = pl.col("pid").is_in([number for number, found in parts.items() if found[1] == label])
+    if not label:  # the processes that no text stands for
+        mine = ~pl.col("pid").is_in(list(parts)).fill_null(value=False)
+    kept = Frames(*(frame.filter(mine) for frame in _all(frames)))
     return OneRank(_renumbered(kept, numbers), _rank_of(label), label, labels)
 
 

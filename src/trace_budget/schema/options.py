@@ -3,6 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
+
+from trace_budget.errors import UsageError
+
+LOOPS = ("sync", "async", "auto")
+_LEAST, _MOST = 1e-12, 1e15  # beyond lies no quantity of a trace, and products would leave the numbers there are
+
+
+def _within(name: str, value: object, least: float = _LEAST, most: float = _MOST) -> None:
+    """Raise UsageError for what is no number, not finite, or outside of the bounds; None was not given."""
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, Real) or not least <= float(value) <= most
+    ):
+        raise UsageError("not a number that can be", where=name, expected=f"{least:g} to {most:g}", found=repr(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +32,10 @@ class Scope:
     layers: int | None = None
     device: int | None = None
     step_pattern: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for a number of layers that cannot be."""
+        _within("layers", self.layers, 1, 100_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +88,21 @@ class Change:
     clip: bool = False
     force: bool = False
 
+    def __post_init__(self) -> None:
+        """Raise UsageError for numbers that cannot be, and for more than one way to state the saving."""
+        for name in ("new_us", "speedup", "proxy_us", "baseline_us", "bandwidth_gbps", "calls"):
+            _within(name, getattr(self, name))
+        for name in ("saving_us", "overhead_us", "per_step_us", "extra_bytes"):
+            _within(name, getattr(self, name), 0)
+        for name, least, most in (("hit_rate", 0, 1), ("saving_ci_us", -_MOST, _MOST)):
+            bounds = getattr(self, name)
+            if bounds is not None:
+                _within(f"{name}, low", bounds.low, least, most)
+                _within(f"{name}, high", bounds.high, bounds.low, most)
+        given = [name for name in ("saving_us", "new_us", "speedup", "proxy_us") if getattr(self, name) is not None]
+        if len(given) + self.free > 1:
+            raise UsageError("a saving is stated once", found=" and ".join([*given, *(["free"] if self.free else [])]))
+
 
 @dataclass(frozen=True, slots=True)
 class TokenInput:
@@ -78,6 +111,13 @@ class TokenInput:
     tokens_per_step: float = 1.0
     token_ms: float | None = None
     loop: str = "auto"
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for numbers that cannot be, and for a loop of another kind."""
+        _within("tokens_per_step", self.tokens_per_step)
+        _within("token_ms", self.token_ms)
+        if self.loop not in LOOPS:
+            raise UsageError("no such loop", where="loop", expected=", ".join(LOOPS), found=repr(self.loop))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +128,10 @@ class Policy:
     noise_pct: float = 1.0
     runs: int = 5
     dilution: float | None = None
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for numbers that cannot be."""
+        _within("target_pct", self.target_pct, most=100)
+        _within("noise_pct", self.noise_pct)
+        _within("runs", self.runs, 2)
+        _within("dilution", self.dilution, most=1)
