@@ -5,6 +5,8 @@ import io
 import tarfile
 import warnings
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -69,12 +71,17 @@ def test_a_full_temporary_folder_is_not_blamed_on_the_archive(
 ) -> None:
     archive(tmp_path / "d.tar", [longer(few, 1.0)])
 
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    told = archives.told_when_full
+
+    @contextmanager
+    def full(source: Path) -> Iterator[None]:
+        with told(source):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        yield
 
     with monkeypatch.context() as patched:
-        patched.setattr(archives._Budget, "copy", full)
+        patched.setattr(archives, "told_when_full", full)
         failed = batch(tmp_path, tmp_path / "out", QUESTION, Workers("here")).table("failures")
     assert failed["code"].to_list() == ["unreachable"]
-    assert "temporary folder" in failed["reason"][0]
+    assert "no room for a temporary copy" in failed["reason"][0]
     assert batch(tmp_path / "d.tar", tmp_path / "out", QUESTION, Workers("here")).table("runs").height == 1

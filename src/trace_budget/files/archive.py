@@ -103,15 +103,13 @@ class _Budget:
         self._copied = 0
 
     def copy(self, source: IO[bytes], target: Path) -> None:
-        with target.open("wb") as file:
+        with told_when_full(self._path), target.open("wb") as file:
             while chunk := source.read(CHUNK_BYTES):
                 self._copied += len(chunk)
                 if self._copied > self._bound:
                     expected = f"at most {self._bound} bytes"
                     raise InputError("inflates too far", where=str(self._path), expected=expected)
-                with told_when_full(self._path):
-                    file.write(chunk)
-                    file.flush()  # here, not when it is closed
+                file.write(chunk)
 
 
 def _is_zip(path: Path) -> bool:

@@ -73,8 +73,9 @@ def fields_around(head: bytes, tail: bytes | None) -> Fields:
     if tail is not None:
         values, rest, mended = _members(head + b'"":0' + tail)
         if values is not None:
-            events = mended or any(bytes(memoryview(value)[:1]) == b"[" for value in values.values())
-            more = _objects_follow(rest) or (events and _EVENT.search(tail) is not None)
+            lists = (bytes(value) for value in values.values() if bytes(memoryview(value)[:1]) == b"[")
+            more = _objects_follow(rest) or (mended and _EVENT.search(tail) is not None)
+            more = more or any(_EVENT.search(text) for text in lists)
             return Fields(values, closed=True, damaged=mended or bool(rest), more=more)
     cut = tail is None or not tail.rstrip(_PADDING).endswith(b"}")
     values, _, mended = _members(head + b'"":0}')
