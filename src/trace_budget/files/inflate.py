@@ -74,6 +74,7 @@ class _AsItWas(io.RawIOBase):
 
     def __init__(self, path: Path, size_bytes: int) -> None:
         self._path, self._left = path, size_bytes
+        self._file: io.FileIO | None = None  # what cannot be opened is closed too
         try:
             self._file = path.open("rb", buffering=0)
         except OSError as error:
@@ -85,6 +86,7 @@ class _AsItWas(io.RawIOBase):
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         """Fill the buffer as far as the bytes go."""
+        assert self._file is not None  # noqa: S101  (there is no such object where it could not be opened)
         try:
             count = self._file.readinto(memoryview(buffer)[: self._left]) or 0
         except OSError as error:
@@ -94,7 +96,7 @@ class _AsItWas(io.RawIOBase):
 
     def close(self) -> None:
         """Close the file."""
-        if not self.closed:
+        if self._file is not None:
             self._file.close()
         super().close()
 
