@@ -50,7 +50,7 @@ class _Interrupts:
     """
 
     def __init__(self, *, last: bool) -> None:
-        self.came = False
+        self.came = self._armed = False
         self._last = last
 
     def __enter__(self) -> Self:
@@ -66,6 +66,8 @@ class _Interrupts:
         import signal
 
         sys.unraisablehook = self._hook
+        if self._armed:
+            signal.setitimer(signal.ITIMER_REAL, 0)  # noted already
         if self._installed:
             signal.signal(signal.SIGINT, signal.SIG_DFL if self._last else signal.default_int_handler)
 
@@ -80,6 +82,7 @@ class _Interrupts:
         if not isinstance(lost.exc_value, KeyboardInterrupt):
             self._hook(lost)
         else:
+            self._armed = True
             signal.signal(signal.SIGALRM, self._take)
             signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
 

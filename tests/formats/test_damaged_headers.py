@@ -126,3 +126,19 @@ def test_a_report_whose_header_is_beyond_recognition_is_told(tmp_path: Path) -> 
     trace = api.open_trace(path)
     assert rows(trace) == 63
     assert "damaged_lines_dropped" in {caveat.code for caveat in trace.caveats}
+
+
+def test_a_header_without_rows_before_a_note_reopens_no_older_table(tmp_path: Path) -> None:
+    """A narrower header, a note, and then the report: the row below it belongs to the report, not to a table before."""
+    name = "nsys_csv/beside_cuda_gpu_trace.csv"
+    lines = (SAMPLES / name).read_text(encoding="utf-8").splitlines(keepends=True)
+    first = next(i for i, line in enumerate(lines) if "Name" in line)
+    narrower = ",".join(cell for cell in lines[first].split(",") if cell != "Ctx")
+    assert len(narrower.split(",")) == len(lines[first].split(",")) - 1
+    middle = (first + len(lines)) // 2
+    between = [narrower, "Processing [again.sqlite] with [cuda_gpu_trace.py]...\n", lines[first]]
+    path = tmp_path / Path(name).name
+    path.write_text("".join([*lines[:middle], *between, *lines[middle:]]), encoding="utf-8")
+    trace = api.open_trace(path)
+    assert rows(trace) == rows(api.open_trace(SAMPLES / name))
+    assert "damaged_lines_dropped" not in {caveat.code for caveat in trace.caveats}

@@ -1,17 +1,23 @@
 """The rooms: lists match files, renderers know nothing of readers and of each other, commands have one file each."""
 
 import ast
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from house.source_tree import SRC, modules, name_of, tree
+from house.source_tree import ROOT, SRC, modules, name_of, tree
 from trace_budget import cli, readers, render
 
 CONTRACT = (
     "estimate kernels steps layers overlap check project threshold "
     "formats schema doctor compare timeline batch ingest report rank"
 )
+
+TOP_LEVEL = {
+    *("src", "tests", "sample_traces", "docs", "benchmarks", ".ci"),
+    *("pyproject.toml", "README.md", "README.zh-CN.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", ".gitignore"),
+}
 
 
 def files_of(room: str) -> set[str]:
@@ -56,3 +62,10 @@ def test_renderers_know_only_the_report(path: Path) -> None:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("trace_budget.")
     }
     assert rooms <= {"contracts", "schema", "text", "units", "errors", "_version", "render"}
+
+
+def test_the_top_level_holds_what_is_agreed_and_nothing_that_a_run_left() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("no git, or no checkout")
+    assert {name.partition("/")[0] for name in listed.stdout.splitlines()} <= TOP_LEVEL

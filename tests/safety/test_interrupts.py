@@ -75,3 +75,9 @@ def test_after_the_answer_nothing_is_left_to_undo() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=100)
     assert (done.returncode, done.stderr) == (-2, "")
+
+
+def test_one_that_came_in_a_callback_at_the_very_end_is_not_raised_again_in_what_follows() -> None:
+    program = ASKED.format(moment=LOST["in a callback"].replace("time.sleep(300)", "raise ValueError"))
+    done = ran(f"{program}import atexit; atexit.register(time.sleep, 0.2)\n", "formats")
+    assert (done.returncode, done.stderr) == (130, "")

@@ -232,7 +232,7 @@ class _Builder:
     def _close(self) -> None:
         if self._open is not None:
             self._done.append(self._open)
-        self._open = None
+        self._open = self._doubt = None
 
     def tables(self) -> tuple[CsvTable, ...]:
         self._close()

@@ -114,7 +114,7 @@ def _copied(path: Path, pending: Sequence[Path], folder: Path) -> tuple[Path, st
             with told_when_full(path):
                 shutil.copyfile(source, folder / source.name)
         except OSError as error:
-            advice = "Free space in the temporary folder (TMPDIR), or let the profiler close the database."
+            advice = "Let the profiler close the database."
             raise InputError("cannot be copied", where=str(source), found=error.strerror or "", advice=advice) from None
     names = ", ".join(file.name for file in pending)
     return folder / path.name, f"its writer did not close it, {names} lies beside it"
