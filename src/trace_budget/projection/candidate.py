@@ -48,7 +48,7 @@ def saving_of(change: Change, durations_ns: FloatArray, effective_ns: FloatArray
     gross = np.median(high)
     caveats = [
         *_kappa_caveats(kappa, change),
-        *_no_gain_caveats(median, change),
+        *_no_gain_caveats(float(durations_ns.mean()), change),
         *_floor_caveats(median, float(np.median(expected)), floor_ns, change),
     ]
     invalid = _invalid(change, median, float(gross), kappa)
