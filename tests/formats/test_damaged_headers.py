@@ -112,7 +112,9 @@ def test_a_report_in_a_unit_nobody_knows_is_refused(tmp_path: Path) -> None:
         if f"Duration {unit}" in text:
             path = tmp_path / "x_cuda_gpu_trace.csv"
             path.write_text(text.replace(f"Duration {unit}", "Duration (?s)"), encoding="utf-8")
-            with pytest.raises(InputError, match=r"unit of time is unknown .*found 'Duration \(\?s\)'"):
+            with pytest.raises(
+                InputError, match=r"x_cuda_gpu_trace\.csv: a unit of time nobody knows .*found 'Duration \(\?s\)'"
+            ):
                 api.open_trace(path)
             return
     raise AssertionError("the sample names no unit")

@@ -13,7 +13,6 @@ from trace_budget.cli import _config
 from trace_budget.cli._groups import argument, option
 from trace_budget.cli._output import Output, working
 from trace_budget.cli._values import (
-    MOST_LAYERS,
     MOST_ROWS,
     one_of,
     pattern,
@@ -23,7 +22,7 @@ from trace_budget.cli._values import (
     step_slice,
     whole,
 )
-from trace_budget.schema.options import Policy, Scope, TokenInput
+from trace_budget.schema.options import MOST_LAYERS, Policy, Scope, TokenInput
 
 if TYPE_CHECKING:
     from trace_budget.schema.trace import Trace

@@ -8,11 +8,10 @@ from collections.abc import Callable
 
 import typer
 
-from trace_budget.schema.options import Range
+from trace_budget.schema.options import LARGEST, SMALLEST, Range
 
 Text = str | float
-SMALLEST, LARGEST = 1e-12, 1e15  # beyond lies no quantity of a trace, and products would leave the numbers there are
-MOST, MOST_ROWS, MOST_LAYERS = 2**63 - 1, 2**31, 100_000
+MOST, MOST_ROWS = 2**63 - 1, 2**31
 
 
 def _number(value: Text) -> float:

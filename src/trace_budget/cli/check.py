@@ -6,27 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from trace_budget.cli import _config
-from trace_budget.cli._groups import option
+from trace_budget.cli._groups import argument, option
 from trace_budget.cli._options import Reading
 from trace_budget.cli._output import Output, emit
 from trace_budget.cli._values import one_of, positive
 from trace_budget.errors import GateMissedError, InputError
+from trace_budget.schema.options import TRUST
 
 if TYPE_CHECKING:
     from trace_budget.schema.trace import Trace
 
-TRUST = ("good", "usable", "broken")
 TracePaths = Annotated[
     list[Path],
-    typer.Argument(
-        metavar="TRACE...",
-        help="Trace files, such as one per rank, or folders of them.",
-        show_default=False,
-        readable=False,
-    ),
+    argument("TRACE...", "Trace files, such as one per rank, or folders of them."),
 ]
 TokenMs = Annotated[
     float | None,

@@ -137,8 +137,7 @@ def _check_length(path: Path, file: Path, damage: str) -> str:
 
     Returns what is wrong with a file that holds another database behind its own.
     """
-    with file.open("rb") as handle:
-        header = handle.read(100)
+    header = _bytes_at(file, 0, 100)
     if not header.startswith(MAGIC):
         raise InputError("is no SQLite database", where=str(path), found=ascii(header[:16]))
     page_bytes = int.from_bytes(header[16:18], "big")
@@ -155,10 +154,14 @@ def _check_length(path: Path, file: Path, damage: str) -> str:
             found=found,
             advice=_RECOVER,
         )
-    with file.open("rb") as handle:
-        handle.seek(pages * page_bytes)
-        follows = count_is_valid and handle.read(len(MAGIC)) == MAGIC
+    follows = count_is_valid and _bytes_at(file, pages * page_bytes, len(MAGIC)) == MAGIC
     return "another database follows it, which is not read" if follows else ""
+
+
+def _bytes_at(file: Path, offset: int, count: int) -> bytes:
+    with file.open("rb") as handle:
+        handle.seek(offset)
+        return handle.read(count)
 
 
 def _connected(path: Path, file: Path, *, immutable: bool) -> sqlite3.Connection:

@@ -11,7 +11,8 @@ from typing import Annotated, Literal, get_args
 import msgspec
 
 from trace_budget.errors import UsageError
-from trace_budget.schema.options import Change, Policy, Range, Selection, TokenInput
+from trace_budget.schema.findings import PHASES
+from trace_budget.schema.options import LARGEST, SMALLEST, Change, Policy, Range, Selection, TokenInput
 
 SCHEMA = "trace-budget/candidates/1"
 Fault = Callable[[str, str, str], UsageError]
@@ -19,14 +20,12 @@ MODES = ("exact", "glob", "regex", "contains")
 LONGEST_SEQUENCE = 64
 
 # each bound refuses NaN as well; the outer ones keep products of them finite
-_LEAST = 1e-9
-_Positive = Annotated[float, msgspec.Meta(ge=_LEAST, le=1e15)]
-_NotNegative = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
-_Bound = Annotated[float, msgspec.Meta(ge=-1e15, le=1e15)]
+_Positive = Annotated[float, msgspec.Meta(ge=SMALLEST, le=LARGEST)]
+_NotNegative = Annotated[float, msgspec.Meta(ge=0, le=LARGEST)]
+_Bound = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
-_Percentage = Annotated[float, msgspec.Meta(ge=_LEAST, le=100)]
+_Percentage = Annotated[float, msgspec.Meta(ge=SMALLEST, le=100)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
-_Phase = Literal["decode", "prefill", "mixed", "verify", "draft", "other"]
 
 
 class _Match(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -59,7 +58,7 @@ class _Calls(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class _ApplyTo(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    steps: _Phase | None = None
+    steps: str | None = None
     layers: str | Annotated[list[_Count], msgspec.Meta(min_length=1)] = "all"
     ranks: str = "all"
     m_bucket: tuple[_Count, _Count] | None = None
@@ -100,7 +99,7 @@ class _Row(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class _Defaults(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     min_pct: _Percentage = 1.0
     noise_pct: _Percentage = 1.0
-    rho: Annotated[float, msgspec.Meta(ge=_LEAST, le=1)] | None = None
+    rho: Annotated[float, msgspec.Meta(ge=SMALLEST, le=1)] | None = None
     runs: Annotated[int, msgspec.Meta(ge=2, le=10**9)] = 5
     loop: Literal["auto", "sync", "async"] = "auto"
     tokens_per_step: _Positive = 1.0
@@ -187,6 +186,7 @@ def _candidate(row: _Row, index: int, text: str, where: str) -> Candidate:
             message, where=f"{where}:{_line(text, index, key)}", expected=expected, found=f"candidate {row.id!r}"
         )
 
+    phase = row.apply_to.steps if row.apply_to else None
     if (row.match is None) == (row.replace is None):
         raise fault(
             "id", "a candidate takes the calls of a kernel or replaces a sequence", "match or replace, one of them"
@@ -196,6 +196,8 @@ def _candidate(row: _Row, index: int, text: str, where: str) -> Candidate:
         raise fault("id", "a candidate states its saving once", "one of saving_us, new_us, speedup, zero_cost, free")
     if row.replace is not None and row.new_us is None:
         raise fault("replace", "a replaced sequence needs the time of the new launch", "new_us")
+    if phase is not None and phase not in PHASES:
+        raise fault("steps", "no such phase", ", ".join(PHASES))
     if row.saving_ci_us and row.saving_ci_us[0] > row.saving_ci_us[1]:
         raise fault("saving_ci_us", "an interval that ends before it begins", "low, then high")
     if row.apply_to and row.apply_to.m_bucket and row.apply_to.m_bucket[0] > row.apply_to.m_bucket[1]:
@@ -205,7 +207,6 @@ def _candidate(row: _Row, index: int, text: str, where: str) -> Candidate:
     selection = _selection(row.match, row.apply_to or _ApplyTo(), fault) if row.match else None
     sequence = _sequence(row, fault) if row.replace else None
     cold = row.bench.cold_l2 if row.bench else None
-    phase = row.apply_to.steps if row.apply_to else None
     if row.apply_to and row.apply_to.ranks != "all":
         raise fault("apply_to", "one rank alone cannot be projected", 'ranks = "all"')
     return Candidate(row.id, _change(row, fault), selection, sequence, row.group, cold, phase)
@@ -265,7 +266,9 @@ def _fault(text: str, where: str, message: str) -> UsageError:
     key = named[1] if named and "unknown" in message else path[0] if path else ""
     line = _line(text, index, key)
     found = (
-        message.split(" - at", maxsplit=1)[0].replace(f">= {_LEAST:g}", "above 0").replace("1000000000000000.0", "1e15")
+        message.split(" - at", maxsplit=1)[0]
+        .replace(f">= {SMALLEST:g}", "above 0")
+        .replace("1000000000000000.0", "1e15")
     )
     if "field" not in found:
         return UsageError(f"{'.'.join(path)}: {found}", where=f"{where}:{line}")

@@ -13,10 +13,9 @@ from trace_budget.projection.statistics import pairs_needed, runs_needed
 from trace_budget.projection.token import token_of
 from trace_budget.projection.verdict import Percent, Verdict, judge
 from trace_budget.schema.findings import PHASES, Found
-from trace_budget.schema.options import Policy, TokenInput
+from trace_budget.schema.options import LARGEST, Policy, TokenInput
 
 FIGURES = ("naive", "low", "expected", "high")
-MOST = 1e15  # more says nothing about shares, and sums of such numbers overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ def weights_of(text: str) -> dict[str, float]:
             value = float(share)
         except ValueError:
             value = -1.0
-        if phase.strip() not in PHASES or not 0 < value <= MOST or phase.strip() in shares:
+        if phase.strip() not in PHASES or not 0 < value <= LARGEST or phase.strip() in shares:
             raise UsageError(
                 "not a share of steps by phase", where="--weights", expected="decode=0.9,mixed=0.1", found=part
             )

@@ -16,6 +16,7 @@ from trace_budget.schema.trace import Caveat
 
 _DIGITS = {"ns": 0, "nsec": 0, "us": 3, "usec": 3, "μs": 3, "µs": 3, "ms": 6, "msec": 6, "s": 9, "sec": 9}
 _UNIT = re.compile(r"^(.*?)\s*\(([^()]*)\)$")
+_TIMES = ("Start", "Duration", "End", "Orig Start", "Orig Duration", "Total Time", "Min", "Max", "Minimum", "Maximum")
 _SIZES = {
     f"{ours}_{axis}": f"{nsys}{axis.upper()}" for ours, nsys in (("grid", "Grd"), ("block", "Blk")) for axis in "xyz"
 }
@@ -97,17 +98,23 @@ def shape_of(line: str) -> str | None:
 
 
 def read_reports(path: Path) -> CsvFile:
-    """Read every known report in a file of `nsys stats` output."""
-    return read_csv(path, SHAPES, _HEADER_LIKE, _ENDS)
+    """Read every known report in a file of `nsys stats` output. Raises InputError for an unknown unit of time."""
+    file = read_csv(path, SHAPES, _HEADER_LIKE, _ENDS)
+    _refuse_unknown_units(file)
+    return file
+
+
+def _refuse_unknown_units(file: CsvFile) -> None:
+    for cell in (cell for table in file.tables for cell in table.header if _column(cell) in _TIMES):
+        unit = _UNIT.match(cell)
+        if unit and unit[2] not in _DIGITS:
+            units = f"one of {', '.join(_DIGITS)}"
+            raise InputError("a unit of time nobody knows", where=str(file.path), expected=units, found=ascii(cell))
 
 
 def _digits(table: CsvTable, column: str) -> int:
-    """How many digits its unit lies above ns; reports without a unit are in ns. InputError for an unknown unit."""
-    cell = next(cell for cell in table.header if _column(cell) == column)
-    unit = _UNIT.match(cell)
-    if unit and unit[2] not in _DIGITS:
-        units = ", ".join(_DIGITS)
-        raise InputError("a report whose unit of time is unknown", expected=f"one of {units}", found=ascii(cell))
+    """How many digits its unit lies above ns; reports without a unit are in ns."""
+    unit = _UNIT.match(next(cell for cell in table.header if _column(cell) == column))
     return _DIGITS[unit[2]] if unit else 0
 
 

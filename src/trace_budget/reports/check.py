@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from trace_budget.schema.findings import Found
+from trace_budget.schema.options import TRUST
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Caveat, Trace
 from trace_budget.text import as_text
@@ -32,7 +33,7 @@ def trust_of(findings: tuple[Caveat, ...]) -> str:
 
 def check_report(checked: list[Checked], across: tuple[Caveat, ...]) -> Report:
     """Findings of all traces; `across` concerns several of them together (ranks missing or doubled)."""
-    worst = max((trust_of((*c.findings, *across)) for c in checked), key=("good", "usable", "broken").index)
+    worst = max((trust_of((*c.findings, *across)) for c in checked), key=TRUST.index)
     rows = [_row(c.trace.path, finding) for c in checked for finding in c.findings] + [_row("all", f) for f in across]
     schema = {"trace": pl.String, "severity": pl.String, "code": pl.String, "count": pl.Int64, "text": pl.String}
     frame = pl.DataFrame(rows, schema=schema, orient="row")

@@ -6,8 +6,8 @@ import polars as pl
 
 from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.projection.estimate import Estimate
-from trace_budget.projection.threshold import USUAL_DILUTION
 from trace_budget.projection.token import Token
+from trace_budget.projection.verdict import DILUTION_STATED
 from trace_budget.reports.structure import head, micros, steps_facts
 from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Policy, Range
@@ -27,7 +27,7 @@ def threshold_report(found: Found, rows: pl.DataFrame, token: Token, policy: Pol
         TableColumn("ceiling_pct", "% of token", 2),
         TableColumn("can", "can"),
     )
-    usual = policy.dilution if policy.dilution is not None else USUAL_DILUTION
+    usual = policy.dilution if policy.dilution is not None else DILUTION_STATED
     text = (
         f"{show_pct(policy.target_pct)} of a token of {show_us(us_from_ns(token.token_ns))} us is"
         f" {show_us(target_us)} us a step; integration usually loses part of it: aim at {1 / usual:.3g} times as much"

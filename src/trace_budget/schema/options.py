@@ -8,10 +8,12 @@ from numbers import Real
 from trace_budget.errors import UsageError
 
 LOOPS = ("sync", "async", "auto")
-_LEAST, _MOST = 1e-12, 1e15  # beyond lies no quantity of a trace, and products would leave the numbers there are
+TRUST = ("good", "usable", "broken")  # what `check` says of a trace, best first
+SMALLEST, LARGEST = 1e-12, 1e15  # beyond lies no quantity of a trace, and products would leave the numbers there are
+MOST_LAYERS = 100_000
 
 
-def _within(name: str, value: object, least: float = _LEAST, most: float = _MOST) -> None:
+def _within(name: str, value: object, least: float = SMALLEST, most: float = LARGEST) -> None:
     """Raise UsageError for what is no number, not finite, or outside of the bounds; None was not given."""
     if value is not None and (
         isinstance(value, bool) or not isinstance(value, Real) or not least <= float(value) <= most
@@ -35,7 +37,7 @@ class Scope:
 
     def __post_init__(self) -> None:
         """Raise UsageError for a number of layers that cannot be."""
-        _within("layers", self.layers, 1, 100_000)
+        _within("layers", self.layers, 1, MOST_LAYERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class Change:
             _within(name, getattr(self, name))
         for name in ("saving_us", "overhead_us", "per_step_us", "extra_bytes"):
             _within(name, getattr(self, name), 0)
-        for name, least, most in (("hit_rate", 0, 1), ("saving_ci_us", -_MOST, _MOST)):
+        for name, least, most in (("hit_rate", 0, 1), ("saving_ci_us", -LARGEST, LARGEST)):
             bounds = getattr(self, name)
             if bounds is not None:
                 _within(f"{name}, low", bounds.low, least, most)

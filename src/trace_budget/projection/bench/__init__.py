@@ -14,8 +14,6 @@ import polars as pl
 from trace_budget.errors import InputError, UsageError
 from trace_budget.projection.bench.contract import (
     COLUMNS,
-    LONGEST_US,
-    SHORTEST_US,
     BenchFile,
     BenchFormat,
     Standalone,
@@ -23,6 +21,7 @@ from trace_budget.projection.bench.contract import (
     shown,
 )
 from trace_budget.projection.names import closest, matching
+from trace_budget.schema.options import LARGEST, SMALLEST
 from trace_budget.units import US_IN
 
 NAMES: tuple[str, ...] = (
@@ -99,10 +98,10 @@ def _refuse_no_time(row: dict[str, object], where: str) -> None:
     """InputError unless every figure of a benchmark is a time a kernel can take; first the extremes, as measured."""
     for key in ("min_us", "max_us", "mean_us", "median_us"):
         value = row[key]
-        if isinstance(value, float) and not SHORTEST_US <= value <= LONGEST_US:
+        if isinstance(value, float) and not SMALLEST <= value <= LARGEST:
             raise InputError(
                 f"the time of {shown(row['name'])} is not a finite number above 0",
-                where=where, expected=f"{SHORTEST_US:g} to {LONGEST_US:g} us", found=f"{value:g} us",
+                where=where, expected=f"{SMALLEST:g} to {LARGEST:g} us", found=f"{value:g} us",
             )  # fmt: skip
 
 

@@ -17,7 +17,6 @@ from trace_budget.schema.trace import Caveat, Trace
 from trace_budget.units import US_IN
 
 LARGEST_BYTES = 1 << 26
-SHORTEST_US, LONGEST_US = 1e-12, 1e15  # beyond lies no time of a kernel, and products would leave the numbers there are
 MOST_CALLS = 2**63 - 1
 LONGEST_SHOWN = 120
 COLUMNS = {
