@@ -126,15 +126,13 @@ def project(
     return project_candidate(analyse(trace, scope), selection, change, token or TokenInput(), policy or Policy())
 
 
-def kernels_report(trace: Trace, scope: Scope = EVERYTHING) -> Report:
-    """Which kernels run, how often, in which layers, how long and how exposed."""
+def kernels_report(trace: Trace, scope: Scope = EVERYTHING, kernel: str | None = None) -> Report:
+    """Which kernels (all, or those that `kernel` means) run, how often, in which layers, how long and how exposed."""
     from trace_budget.reports import structure
 
-    return (
-        structure.aggregates_report(trace)
-        if trace.aggregates is not None
-        else structure.kernels_report(analyse(trace, scope))
-    )
+    if trace.aggregates is not None:
+        return structure.aggregates_report(trace, kernel)
+    return structure.kernels_report(analyse(trace, scope), kernel)
 
 
 def steps_report(trace: Trace, scope: Scope = EVERYTHING) -> Report:
@@ -293,15 +291,21 @@ def mixture_report(
     scope: Scope = EVERYTHING,
     token: TokenInput | None = None,
     policy: Policy | None = None,
+    others: Sequence[Trace] = (),
 ) -> Report:
     """What a candidate does to a workload of several phases; `weights` are shares of steps by phase."""
-    from trace_budget.projection.mixture import mix
+    from trace_budget.projection.mixture import Phase, mix
+    from trace_budget.projection.ranks import distinct_ranks
     from trace_budget.reports import mixture as mixture_room
 
-    phases = [(phase, share, analyse(trace, replace(scope, phase=phase))) for phase, share in weights.items()]
+    distinct_ranks((trace, *others))
+    phases = []
+    for phase, share in weights.items():
+        steps = replace(scope, phase=phase)
+        phases.append(Phase(phase, share, analyse(trace, steps), [analyse(other, steps) for other in others]))
     wanted = policy or Policy()
     mixture = mix(phases, candidate, token or TokenInput(), wanted)
-    found = next(each for phase, _, each in phases if phase == mixture.main_phase)
+    found = next(one.found for one in phases if one.phase == mixture.main_phase)
     return mixture_room.mixture_report(found, mixture, wanted)
 
 
@@ -329,6 +333,7 @@ def threshold_report(
     token: TokenInput | None = None,
     policy: Policy | None = None,
     limit: int | None = None,
+    kernel: str | None = None,
 ) -> Report:
     """What each kernel would have to save per call."""
     from trace_budget.projection.threshold import threshold
@@ -336,7 +341,7 @@ def threshold_report(
 
     found, wanted = analyse(trace, scope), policy or Policy()
     rows, time = threshold(found, token or TokenInput(), wanted)
-    return inverse.threshold_report(found, rows, time, wanted, limit)
+    return inverse.threshold_report(found, rows, time, wanted, limit, kernel)
 
 
 def compare_report(

@@ -142,14 +142,17 @@ def test_streams_beyond_two_to_the_53_stay_exact(run: Run, api: FakeApi) -> None
 @pytest.mark.parametrize("command", ["kernels", "steps", "overlap"])
 def test_structure_commands_pass_the_scope(run: Run, api: FakeApi, command: str) -> None:
     assert run(command, "t.json", "--steps", "2:5", "--phase", "prefill", "--device", "0").code == 0
-    assert api.asked[f"{command}_report"][1:] == (Scope("2:5", "prefill", None, 0, None),)
+    own = (None,) if command == "kernels" else ()
+    assert api.asked[f"{command}_report"][1:] == (Scope("2:5", "prefill", None, 0, None), *own)
 
 
-def test_layers_and_threshold_pass_their_own_option(run: Run, api: FakeApi) -> None:
+def test_kernels_layers_and_threshold_pass_their_own_options(run: Run, api: FakeApi) -> None:
+    assert run("kernels", "t.json", "--kernel", "gdn").code == 0
+    assert api.asked["kernels_report"][1:] == (Scope(), "gdn")
     assert run("layers", "t.json", "--kernel", "gdn").code == 0
     assert api.asked["layers_report"][1:] == (Scope(), "gdn", None)
-    assert run("threshold", "t.json", "--limit", "5", "--target-pct", "2").code == 0
-    assert api.asked["threshold_report"][1:] == (Scope(), TokenInput(), Policy(target_pct=2.0), 5)
+    assert run("threshold", "t.json", "--limit", "5", "--target-pct", "2", "--kernel", "gdn").code == 0
+    assert api.asked["threshold_report"][1:] == (Scope(), TokenInput(), Policy(target_pct=2.0), 5, "gdn")
 
 
 def test_estimate_takes_calls_or_layers(run: Run, api: FakeApi) -> None:

@@ -6,7 +6,7 @@ from projection.builders import Call, Op, Range, hand_trace
 from trace_budget import api
 from trace_budget.errors import NotInTraceError, UsageError
 from trace_budget.projection.candidates import Candidate
-from trace_budget.projection.mixture import mix, weights_of
+from trace_budget.projection.mixture import Phase, mix, weights_of
 from trace_budget.schema.options import Change, Policy, Scope, Selection, TokenInput
 from trace_budget.schema.trace import Trace
 
@@ -41,7 +41,9 @@ def two_phases() -> Trace:
 def test_saving_and_step_time_are_weighted_before_they_are_compared() -> None:
     trace = two_phases()
     weights = weights_of("decode=0.9,mixed=0.1")
-    phases = [(phase, share, api.analyse(trace, Scope(phase=phase, steps="0:3"))) for phase, share in weights.items()]
+    phases = [
+        Phase(phase, share, api.analyse(trace, Scope(phase=phase, steps="0:3"))) for phase, share in weights.items()
+    ]
     result = mix(phases, Candidate("", Change(saving_us=3.1084), Selection("hit")), TokenInput(), Policy())
     decode, mixed = result.shares
     assert mixed.projection is None
@@ -55,7 +57,7 @@ def test_saving_and_step_time_are_weighted_before_they_are_compared() -> None:
 
 
 def test_no_phase_runs_the_kernel() -> None:
-    phases = [("decode", 1.0, api.analyse(two_phases(), Scope(phase="decode")))]
+    phases = [Phase("decode", 1.0, api.analyse(two_phases(), Scope(phase="decode")))]
     with pytest.raises(NotInTraceError, match="no kernel of the counted steps matches"):
         mix(phases, Candidate("", Change(free=True), Selection("zebra")), TokenInput(), Policy())
 

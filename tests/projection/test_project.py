@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import polars as pl
 import pytest
 
 from projection.builders import Op, graph_steps, hand_trace, repeated_steps
@@ -148,14 +149,46 @@ def test_what_is_missing_is_told(decode: Trace) -> None:
         projected(decode, scope=Scope(phase="prefill"))
 
 
-def test_calls_without_times_are_counted_but_not_timed() -> None:
+def test_calls_without_times_are_taken_for_calls_like_the_others_in_upper_bounds_alone() -> None:
     ops = [Op("k", 100.0 * i, None if i == 2 else 40.0) for i in range(8)]
     got = projected(hand_trace(ops), "k", scope=Scope(steps="0"))
     assert got.match.calls_per_step == 8
-    assert got.limits.naive == 7 * 4 * US
+    assert got.limits.naive == got.limits.high == 8 * 4 * US
+    assert got.limits.low <= got.limits.expected <= 7 * 4 * US
+    assert got.pct.ceiling == pytest.approx(100 * 8 * 40 * US / got.token.token_ns)
+    slower, timed = (
+        projected(hand_trace(calls), "k", scope=Scope(steps="0"), new_us=44.0) for calls in (ops, [*ops[:2], *ops[3:]])
+    )
+    assert slower.limits.low == pytest.approx(timed.limits.low - 4 * US)
+    assert slower.limits.high == timed.limits.high
     assert "calls_without_times" in {caveat.code for caveat in got.caveats}
     with pytest.raises(NotInTraceError, match="no matched call has usable times"):
         projected(hand_trace([*ops, Op("dead", 900.0, None)]), "dead", scope=Scope(steps="0"))
+
+
+def test_no_go_is_no_proof_without_the_calls_that_have_no_times(decode: Trace) -> None:
+    """What half of the calls save must not be taken for what all of them save."""
+    every_other = (pl.col("name").cast(pl.String) == "gdn") & (pl.int_range(pl.len()) % 2 == 0)
+    ops = decode.gpu_ops.with_columns(end_ns=pl.when(every_other).then(None).otherwise("end_ns"))
+    whole = projected(decode)
+    half = projected(replace(decode, gpu_ops=ops))
+    assert "calls_without_times" in {caveat.code for caveat in half.caveats}
+    assert half.limits.naive == whole.limits.naive == 10 * 4 * US
+    assert half.limits.high >= whole.limits.high
+    assert half.pct.ceiling == pytest.approx(whole.pct.ceiling)
+
+
+def test_calls_that_differ_are_told_and_no_baseline_fits_them_all() -> None:
+    """A median between two kinds of calls is the time of neither."""
+    chain = [part for index in range(10) for part in (("a", 5.0), ("k", 30.0 if index % 2 else 10.0))]
+    got = projected(graph_steps(chain, 1_000), "k", saving_us=2.0, baseline_us=20.0)
+    told = {caveat.code: caveat for caveat in got.caveats}["unlike_calls"]
+    assert (told.count, told.severity) == (30, "warning")
+    assert got.evidence["Q1"].grade == "C"
+    alike = [part for index in range(10) for part in (("a", 5.0), ("k", 22.0 if index % 2 else 18.0))]
+    same = projected(graph_steps(alike, 1_000), "k", saving_us=2.0, baseline_us=20.0)
+    assert "unlike_calls" not in {caveat.code for caveat in same.caveats}
+    assert same.evidence["Q1"].grade == "B"
 
 
 def test_a_wait_among_the_calls_is_told_and_the_median_is_the_control() -> None:
@@ -163,6 +196,7 @@ def test_a_wait_among_the_calls_is_told_and_the_median_is_the_control() -> None:
     got = projected(graph_steps(chain, 1_000), "k", saving_us=4.0, baseline_us=20.0)
     assert got.saving.kappa == pytest.approx(1.0)
     assert "duration_outlier" in {caveat.code for caveat in got.caveats}
+    assert "unlike_calls" not in {caveat.code for caveat in got.caveats}
 
 
 def test_several_call_sites_are_told() -> None:

@@ -62,6 +62,18 @@ def test_a_faster_collective_saves_transfer_not_waiting() -> None:
     assert together.limits.high <= 10_000 + 1
 
 
+def test_weighted_phases_take_the_other_ranks_along() -> None:
+    traces = replace(rank(100, 120), rank=0), replace(rank(120, 100, CLOCK_US), rank=1)
+    candidate = Candidate("", Change(saving_us=15.0), Selection("w"))
+    plain = api.candidate_report(traces[0], candidate, others=traces[1:]).document
+    weighted = api.mixture_report(traces[0], candidate, {"decode": 1.0}, others=traces[1:]).document
+    alone = api.mixture_report(traces[0], candidate, {"decode": 1.0}).document
+    assert weighted["pct"] == pytest.approx(plain["pct"])
+    assert alone["pct"] != pytest.approx(plain["pct"])
+    with pytest.raises(UsageError):
+        api.mixture_report(traces[0], candidate, {"decode": 1.0}, others=traces[:1])
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_two_simulated_ranks_against_the_truth(seed: int) -> None:
     plan = planned(random_program("tp2", seed))

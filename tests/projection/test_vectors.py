@@ -14,7 +14,7 @@ from projection.programs import US, asked, found, k, loop, node, program, saved_
 from trace_budget import api
 from trace_budget.projection.candidates import Candidate, Sequence
 from trace_budget.projection.estimate import estimate
-from trace_budget.projection.mixture import mix
+from trace_budget.projection.mixture import Phase, mix
 from trace_budget.projection.project import Projection, project, project_candidate
 from trace_budget.projection.threshold import threshold
 from trace_budget.schema.options import Change, Policy, Range, Scope, Selection, TokenInput
@@ -278,7 +278,7 @@ def test_18_steps_without_the_kernel_dilute_the_saving() -> None:
     names = [ANNOTATION] * 9 + ["execute_context_2(300)_generation_8(8)"] * 2 + [ANNOTATION]
     trace = repeated_steps(chains, [44_000.0] * 9 + [80_000.0] * 2 + [44_000.0], names)
     weights = {"decode": 0.9, "mixed": 0.1}
-    phases = [(phase, share, api.analyse(trace, Scope(phase=phase))) for phase, share in weights.items()]
+    phases = [Phase(phase, share, api.analyse(trace, Scope(phase=phase))) for phase, share in weights.items()]
     got = mix(phases, Candidate("", Change(saving_us=3.1084), Selection("gdn")), TokenInput(), Policy())
     assert [share.step_ns / US for share in got.shares] == [44_000, 80_000]
     assert got.shares[1].projection is None

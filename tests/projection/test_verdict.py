@@ -75,6 +75,15 @@ def test_marginal_when_no_a_b_could_see_it() -> None:
     assert got.mde_pct == pytest.approx(4.76, abs=0.01)
 
 
+def test_rounding_does_not_make_too_small_an_effect_large_enough() -> None:
+    policy = Policy(target_pct=0.5, noise_pct=1.0, runs=5, dilution=1.0)
+    limit = said(policy=policy).mde_pct
+    just = limit - 1e-4
+    got = said(Percent(just, just, just, just, 9.0), policy=policy)
+    assert got.reason == "undetectable"
+    assert f"{just:.4f}" in got.why
+
+
 @pytest.mark.parametrize("missing", [("Q6",), ("Q4", "Q5")])
 def test_marginal_while_a_question_is_open(missing: tuple[str, ...]) -> None:
     answers = {**KNOWN, **{key: Answer("D", "assumed", "") for key in missing}}

@@ -283,6 +283,7 @@ def test_elements_that_are_no_events_are_stepped_over(tmp_path: Path) -> None:
     odd = ["{}", "null", "5", '"text"', "[1, {}]", "true", "1.5", '{"ph": 5, "name": [], "ts": {}, "cat": {"a": 1}}']
     trace = read_bytes(tmp_path, document([*odd, kernel("k", 5, 1), *odd]))
     assert (names(trace), trace.events, trace.complete) == (["k"], 17, True)
+    assert [one.count for one in trace.caveats if one.code == "not_events"] == [12]
 
 
 def test_no_kernel_at_all(tmp_path: Path) -> None:

@@ -136,5 +136,5 @@ def test_a_check_of_a_name_that_is_no_text(tmp_path: Path) -> None:
 
 
 def test_a_wrong_option_names_the_help_of_its_command() -> None:
-    assert said("threshold", "x", "--kernel", "y").line.endswith("See `trace-budget threshold --help`.")
+    assert said("threshold", "x", "--position", "1").line.endswith("See `trace-budget threshold --help`.")
     assert said("nonsense").line.endswith("See `trace-budget --help`.")

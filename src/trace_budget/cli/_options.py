@@ -39,6 +39,7 @@ OtherRanks = Annotated[
     ),
 ]
 TracePath = Annotated[Path, argument("TRACE", "The trace file, or a folder with one job.")]
+Filter = Annotated[str | None, option("Select", "--kernel", metavar="NAME", text="Only kernels that match.")]
 
 
 @dataclass(frozen=True, slots=True)

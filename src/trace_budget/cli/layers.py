@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from trace_budget.cli._groups import option
-from trace_budget.cli._options import Reading, Scoping, TracePath
+from trace_budget.cli._options import Filter, Reading, Scoping, TracePath
 from trace_budget.cli._output import Output, emit
 
 
@@ -15,7 +15,7 @@ def layers(
     scoping: Scoping,
     reading: Reading,
     output: Output,
-    kernel: Annotated[str | None, option("Select", "--kernel", metavar="NAME", text="Only kernels that match.")] = None,
+    kernel: Filter = None,
     capture: Annotated[
         Path | None,
         option(

@@ -140,7 +140,7 @@ def project(
         raise UsageError("--plot draws the curve of one rank", expected="one file as TRACE", found=f"{trace}, a folder")
     others = [*beside, *(reading.open(path, output) for path in with_rank or ())]
     if weights is not None:
-        report = api.mixture_report(opened, candidate, weights, scope, token, policy)
+        report = api.mixture_report(opened, candidate, weights, scope, token, policy, others)
     else:
         report = api.candidate_report(opened, candidate, scope, token, policy, others)
     if standalone is not None:

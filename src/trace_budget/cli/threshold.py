@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from trace_budget.cli._groups import option
-from trace_budget.cli._options import Judging, Reading, Scoping, Tokens, TracePath
+from trace_budget.cli._options import Filter, Judging, Reading, Scoping, Tokens, TracePath
 from trace_budget.cli._output import Output, emit
 from trace_budget.cli._values import MOST_ROWS, whole
 
@@ -17,6 +17,7 @@ def threshold(
     judging: Judging,
     reading: Reading,
     output: Output,
+    kernel: Filter = None,
     limit: Annotated[
         int | None,
         option(
@@ -32,4 +33,4 @@ def threshold(
     from trace_budget import api
 
     scope, token, policy = scoping.scope(), tokens.token(), judging.policy()
-    emit(api.threshold_report(reading.open(trace, output), scope, token, policy, limit), output)
+    emit(api.threshold_report(reading.open(trace, output), scope, token, policy, limit, kernel), output)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -75,6 +75,23 @@ def settle(
         contended,
         base.lines[0][0].gap_max_ns,
         _caveats(base, contended, loop),
+    )
+
+
+def with_untimed(limits: Bounds, saving: Saving, calls: float) -> Bounds:
+    """Add what calls without usable times (`calls` per step) may save or cost, as the mean of the others.
+
+    They take part in every bound that may not be too low, and in `low` only with what they may cost.
+    """
+    if not calls:
+        return limits
+    low, expected, high = (calls * float(values.mean()) for values in (saving.low, saving.expected, saving.high))
+    return replace(
+        limits,
+        naive=limits.naive + expected,
+        chain=limits.chain + max(high, 0.0),
+        low=limits.low + min(low, 0.0),
+        high=limits.high + max(high, 0.0),
     )
 
 

@@ -14,6 +14,7 @@ from trace_budget.units import ns_from_us, us_of_bytes
 
 KAPPA_FINE = 0.15
 KAPPA_LIMIT = 0.5
+FEW_UNLIKE = 0.1  # of the calls: so many may have waited
 UNIT_SLIP = 20.0  # times apart: no load, cache or profiler does that, another unit does
 FloatArray = npt.NDArray[np.float64]
 
@@ -48,6 +49,7 @@ def saving_of(change: Change, durations_ns: FloatArray, effective_ns: FloatArray
     gross = np.median(high)
     caveats = [
         *_kappa_caveats(kappa, change),
+        *_unlike_caveats(durations_ns, median, change),
         *_no_gain_caveats(float(durations_ns.mean()), change),
         *_floor_caveats(median, float(np.median(expected)), floor_ns, change),
     ]
@@ -160,6 +162,19 @@ def _kappa_caveats(kappa: float | None, change: Change) -> list[Caveat]:
         " shape, clocks or profiler; the saving is a range"
     )
     return [Caveat("baseline_differs", text, 1, "warning")]
+
+
+def _unlike_caveats(durations: FloatArray, median: float, change: Change) -> list[Caveat]:
+    """Calls so far from the median that a baseline which fits it would be refused for them, unless they are few."""
+    unlike = int(np.count_nonzero(np.abs(durations - median) >= KAPPA_LIMIT * median)) if median else 0
+    if change.free or unlike <= max(1.0, FEW_UNLIKE * durations.size):
+        return []
+    text = (
+        f"{unlike} of {durations.size} matched calls take no more than half or no less than 1.5 times the median of "
+        f"{median / 1000:.3f} us: other shapes, or waits; what was measured for one does not speak for all "
+        "(--grid, --position, --phase pick calls that are alike)"
+    )
+    return [Caveat("unlike_calls", text, unlike, "warning")]
 
 
 def _no_gain_caveats(mean: float, change: Change) -> list[Caveat]:

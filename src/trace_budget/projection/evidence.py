@@ -46,6 +46,8 @@ def evidence(
 def _saved(change: Change, saving: Saving) -> Answer:
     if change.free:
         return Answer("A", "trace", "the kernel's own time in the trace: nothing can save more")
+    if any(caveat.code == "unlike_calls" for caveat in saving.caveats):
+        return Answer("C", "user", "measured for some calls at best: they differ too much for one time to fit them all")
     if saving.kappa is not None and abs(saving.kappa - 1.0) <= KAPPA_FINE:
         return Answer(
             "B", "user", f"measured standalone; the old kernel agrees with the trace (ratio {saving.kappa:.2f})"

@@ -81,6 +81,17 @@ def match(ops: pl.DataFrame, selection: Selection, steps: Steps, layers: Layers,
     return Match(label, tuple(found), chosen.select(columns).sort("op_id"), len(steps.used), layers.layers)
 
 
+def only(rows: pl.DataFrame, pattern: str | None, path: str) -> pl.DataFrame:
+    """The rows whose `kernel` a pattern means, all without one; NoSuchKernelError, with the closest, for none."""
+    if pattern is None:
+        return rows
+    names = rows["kernel"].unique(maintain_order=True).to_list()
+    found = matching(pattern, names)
+    if not found:
+        raise _nothing(pattern, names, path)
+    return rows.filter(pl.col("kernel").is_in(found))
+
+
 def _nothing(pattern: str, names: list[str], path: str) -> NoSuchKernelError:
     near = closest(pattern, names)
     advice = "Closest: " + "; ".join(_told_apart(near)) if near else "trace-budget kernels lists the names."

@@ -19,6 +19,16 @@ FIGURES = ("naive", "low", "expected", "high")
 
 
 @dataclass(frozen=True, slots=True)
+class Phase:
+    """The steps of one phase with its share of all steps; `others` are the same on further ranks of the job."""
+
+    phase: str
+    weight: float
+    found: Found
+    others: Sequence[Found] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Share:
     """One phase: its share of the steps, its step time and what the candidate saves there, in ns per step."""
 
@@ -77,19 +87,20 @@ def weights_of(text: str) -> dict[str, float]:
     return {phase: value / total for phase, value in shares.items()}
 
 
-def mix(phases: Sequence[tuple[str, float, Found]], candidate: Candidate, asked: TokenInput, policy: Policy) -> Mixture:
+def mix(phases: Sequence[Phase], candidate: Candidate, asked: TokenInput, policy: Policy) -> Mixture:
     """Project a candidate on each phase and weight: sum of weight x saving over sum of weight x step time.
 
     Raises NotInTraceError when no phase runs the kernel.
     """
     shares, missing = [], None
-    for phase, weight, found in phases:
+    for one in phases:
         try:
-            projection = project_candidate(found, candidate, asked, policy)
+            projection = project_candidate(one.found, candidate, asked, policy, one.others)
         except NoSuchKernelError as error:
             missing = error
             projection = None
-        shares.append(Share(phase, weight, token_of(found.steps, replace(asked, token_ms=None)).step_ns, projection))
+        step = token_of(one.found.steps, replace(asked, token_ms=None)).step_ns
+        shares.append(Share(one.phase, one.weight, step, projection))
     hits = [share.projection for share in shares if share.projection is not None]
     if not hits:
         raise missing or NotInTraceError("no phase to weight", where="--weights")

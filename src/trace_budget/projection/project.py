@@ -10,7 +10,7 @@ import polars as pl
 
 from trace_budget.analysis.health import lost_kernels
 from trace_budget.errors import NotInTraceError
-from trace_budget.projection.bounds import Bounds, beyond_budget, settle
+from trace_budget.projection.bounds import Bounds, beyond_budget, settle, with_untimed
 from trace_budget.projection.candidate import Saving
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.evidence import Answer, evidence
@@ -124,10 +124,12 @@ def conclude(
     asserted(change, calls, trace)
     _complete_replays(change, trace, facts.lost)
     hit = _hit_rate(change, calls)
-    raw = settle(base, target.timed, saving, target.claim, moved, ask.token.loop)
+    settled = settle(base, target.timed, saving, target.claim, moved, ask.token.loop)
+    untimed = calls.ops.height - target.timed.ops.height
+    raw = with_untimed(settled, saving, untimed / calls.steps)
     limits = _per_step(raw, hit, ns_from_us(change.per_step_us or 0.0))
     answers = evidence(change, saving, calls, steps, layers, raw)
-    pct = _percent(limits, float(durations.sum()) / calls.steps * hit.high, token)
+    pct = _percent(limits, float(durations.mean()) * calls.calls_per_step * hit.high, token)
     invalid = saving.invalid or _unknown_steps(steps) or impossible(token)
     verdict = judge(pct, answers, ask.policy, invalid, limits.contended, saving.bound_only)
     required = _required(ask.policy, token, calls, hit, change, verdict.dilution, float(durations.mean()))
@@ -230,7 +232,8 @@ def _match_caveats(calls: Match, durations: np.ndarray) -> tuple[Caveat, ...]:
         out.append(
             Caveat(
                 "calls_without_times",
-                f"{missing} matched calls have no usable times: counted, but not in any us figure",
+                f"{missing} matched calls have no usable times: the product, the high bound and the ceiling take them "
+                "for calls like the others, low and expected leave them out",
                 missing,
                 "warning",
             )
@@ -240,8 +243,8 @@ def _match_caveats(calls: Match, durations: np.ndarray) -> tuple[Caveat, ...]:
         out.append(
             Caveat(
                 "duration_outlier",
-                f"the longest matched call takes {ratio:.1f} times the median: a wait, not work; medians are "
-                "used for the control",
+                f"the longest matched call takes {ratio:.1f} times the median: a wait, or another shape; medians "
+                "are used for the control",
                 1,
                 "note",
             )

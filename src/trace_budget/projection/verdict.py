@@ -79,8 +79,8 @@ def _short(
     if pct.expected * rho < mde:
         return (
             "undetectable",
-            f"an A/B of {policy.runs} runs at {_pct(policy.noise_pct)} noise sees {_pct(mde)} at best;"
-            f" {_pct(pct.expected * rho)} is expected",
+            f"an A/B of {policy.runs} runs at {_pct(policy.noise_pct)} noise sees {_pct(mde)} and more;"
+            f" {_below(pct.expected * rho, mde)} is expected",
         )
     missing = [key for key, answer in answers.items() if answer.grade == "D"]
     if missing:
@@ -121,6 +121,12 @@ def dilution_of(answers: dict[str, Answer], policy: Policy) -> float:
     if policy.dilution is not None:
         return policy.dilution
     return DILUTION_MEASURED if answers["Q1"].grade == "A" else DILUTION_STATED
+
+
+def _below(value: float, limit: float) -> str:
+    """A figure below a limit that rounding must not make equal to it."""
+    shown = _pct(value)
+    return shown if shown != _pct(limit) else f"a little less ({value:.4f} %)"
 
 
 def _pct(value: float) -> str:

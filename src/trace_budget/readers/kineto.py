@@ -62,6 +62,7 @@ def read(path: Path, options: ReadOptions, segment_bytes: int = SEGMENT_BYTES) -
         source_bytes=plain.size_bytes,
         caveats=(
             *caveats.file_caveats(stream.ended, stream.fields, stream.damage, plain.damage),
+            *caveats.element_caveats(collected.strangers),
             *caveats.number_caveats(collected.lost_numbers, collected.unreadable_arguments),
             *trace.caveats,
         ),

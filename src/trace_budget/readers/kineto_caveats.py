@@ -68,6 +68,12 @@ def rank_caveats(recorded: int | None, named: int | None) -> tuple[Caveat, ...]:
     return (Caveat("rank_mismatch", text, 1, "warning", f"name: {named}, trace: {recorded}"),)
 
 
+def element_caveats(strangers: int) -> tuple[Caveat, ...]:
+    """Elements of the list of events that are no JSON objects, as lists of further events."""
+    text = "elements of the list of events are no events: what they hold was not read, calls and sums may be too low"
+    return (Caveat("not_events", text, strangers, "warning"),) if strangers else ()
+
+
 def number_caveats(lost: int, unreadable: int) -> tuple[Caveat, ...]:
     """Ids beyond 64 bits and arguments that are no object."""
     found: list[Caveat] = []

@@ -29,13 +29,14 @@ class Frames:
 
 
 class Collector:
-    """Grows by segments; `events` counts all elements of the list, whether kept or not.
+    """Grows by segments; `events` counts all elements of the list, whether kept or not, `strangers` those no events.
 
     `engine` says what read them: `c` when the scanner took any segment, else `msgspec`.
     """
 
     def __init__(self) -> None:
         self.events = 0
+        self.strangers = 0
         self.engine = "msgspec"
         self._ids = Ids()
         self._tables = {table: Rows(self._ids, args) for table, args in _TABLES.items()}
@@ -46,7 +47,8 @@ class Collector:
             self._add_scanned(objects)
             return
         self.events += len(objects)
-        kept = sorted_out(objects)
+        kept, strangers = sorted_out(objects)
+        self.strangers += strangers
         for table, rows in self._tables.items():
             rows.add(kept[table])
 
@@ -54,7 +56,8 @@ class Collector:
         """Rows the scanner made, among them those of the events it left; exactly as if all had come as objects."""
         self.events += found.elements
         self.engine = "c"
-        kept = sorted_out(found.odd)
+        kept, strangers = sorted_out(found.odd)
+        self.strangers += strangers
         places = _TABLE_OF_KIND[found.rows[:, _KIND]]
         for place, (table, rows) in enumerate(self._tables.items()):
             rows.add_scanned(found.rows[places == place], found.texts, kept[table], found.odd_ordinals)

@@ -152,11 +152,13 @@ class Kept:
     places: list[int] = field(default_factory=list)
 
 
-def sorted_out(objects: Iterable[Decoded]) -> dict[str, Kept]:
-    """The events that matter, by table (ops, calls, markers, syncs)."""
+def sorted_out(objects: Iterable[Decoded]) -> tuple[dict[str, Kept], int]:
+    """The events that matter, by table (ops, calls, markers, syncs), and the number of elements that are no events."""
     tables = {table: Kept() for table in ("ops", "calls", "markers", "syncs")}
+    strangers = 0
     for place, event in enumerate(objects):
         if event is None:
+            strangers += 1
             continue
         kind = _kinds[event.cat]
         if kind == "python":
@@ -168,7 +170,7 @@ def sorted_out(objects: Iterable[Decoded]) -> dict[str, Kept]:
             kept.events.append(event)
             kept.kinds.append(kind)
             kept.places.append(place)
-    return tables
+    return tables, strangers
 
 
 def _checked_kind(kind: str, event: Event) -> str:

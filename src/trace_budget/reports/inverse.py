@@ -6,6 +6,7 @@ import polars as pl
 
 from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.projection.estimate import Estimate
+from trace_budget.projection.match import only
 from trace_budget.projection.token import Token
 from trace_budget.projection.verdict import DILUTION_STATED
 from trace_budget.reports.structure import head, micros, steps_facts
@@ -15,9 +16,11 @@ from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_f
 from trace_budget.units import show_count, show_number, show_pct, show_us, us_from_ns
 
 
-def threshold_report(found: Found, rows: pl.DataFrame, token: Token, policy: Policy, limit: int | None) -> Report:
-    """For every kernel the us per call it must save for the target, and whether it can."""
-    frame = micros(rows)
+def threshold_report(
+    found: Found, rows: pl.DataFrame, token: Token, policy: Policy, limit: int | None, kernel: str | None = None
+) -> Report:
+    """For every kernel (or those that `kernel` means) the us per call it must save for the target, and if it can."""
+    frame = micros(only(rows, kernel, found.trace.path))
     target_us = policy.target_pct / 100 * us_from_ns(token.token_ns) * token.tokens_per_step
     columns = (
         TableColumn("kernel", "kernel"),

@@ -13,7 +13,8 @@ from trace_budget.units import show_count, show_number, show_pct, show_us, us_fr
 
 STYLES = {"GO": "good", "MARGINAL": "warn", "NO-GO": "bad", "INVALID": "bad"}
 SCHEMA = "trace-budget/verdict/1"
-APART = 0.005  # of the median: a mean that differs more is worth a word
+APART = 0.005  # relative: figures that differ more are worth a word
+FROM_STEP_ON = "from us/step on: after waits, overlap, hit rate and costs per step"
 
 
 def project_report(found: Found, projection: Projection) -> Report:
@@ -238,7 +239,8 @@ def _saving_table(p: Projection) -> Table:
         TableColumn("ms_per_token", "ms/token", 4),
         TableColumn("pct_of_token", "% of token", 3),
     )
-    return Table("saving", "", columns, frame)
+    apart = any(abs(call * calls - step) > APART * abs(call * calls) for _, step, _, call in rows[:3])
+    return Table("saving", FROM_STEP_ON if apart else "", columns, frame)
 
 
 def _evidence_table(p: Projection) -> Table:

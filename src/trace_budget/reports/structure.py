@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from trace_budget.analysis.kernels import kernel_table, layer_map, op_table
+from trace_budget.projection.match import only
 from trace_budget.schema.findings import Found, Segment
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Trace
@@ -45,10 +46,10 @@ def head(found: Found) -> tuple[Line, ...]:
     return (Line(text),)
 
 
-def kernels_report(found: Found) -> Report:
-    """Every kernel of the counted steps, most time first."""
+def kernels_report(found: Found, kernel: str | None = None) -> Report:
+    """Every kernel of the counted steps, or those that `kernel` means, most time first."""
     frame = kernel_table(found.trace, found.steps, found.layers, found.overlap)
-    rows = micros(frame).select(
+    rows = only(micros(frame), kernel, found.trace.path).select(
         "kernel", "kind", "calls_per_step", "calls", "layers", "layers_hit", "calls_per_layer", "steps_hit", "mean_us",
         "median_us", "min_us", "max_us", "us_per_step", "pct_of_step", "exposed_us_per_step",
     )  # fmt: skip
@@ -65,7 +66,7 @@ def kernels_report(found: Found) -> Report:
     return _report("kernels", found, document, head(found), (Table("kernels", "", columns, rows),))
 
 
-def aggregates_report(trace: Trace) -> Report:
+def aggregates_report(trace: Trace, kernel: str | None = None) -> Report:
     """Kernel sums of a format without a timeline: counts and means, nothing per step."""
     frame = trace.aggregates if trace.aggregates is not None else pl.DataFrame()
     total = float(frame["total_ns"].sum()) if frame.height else 0.0
@@ -75,6 +76,7 @@ def aggregates_report(trace: Trace) -> Report:
         .rename({"name": "kernel"})
         .with_columns(pl.col("kernel").cast(pl.String))
     )
+    rows = only(rows, kernel, trace.path)
     columns = (
         TableColumn("kernel", "kernel"),
         TableColumn("calls", "calls"),
@@ -123,12 +125,7 @@ def steps_report(found: Found) -> Report:
 def layers_report(found: Found, kernel: str | None = None) -> Report:
     """The layer x kernel map and the call sites of one layer."""
     ops = op_table(found.trace, found.steps, found.layers, found.overlap)
-    rows = micros(layer_map(ops))
-    if kernel is not None:
-        from trace_budget.projection.names import matching
-
-        names = matching(kernel, rows["kernel"].unique().to_list())
-        rows = rows.filter(pl.col("kernel").is_in(names))
+    rows = only(micros(layer_map(ops)), kernel, found.trace.path)
     layers, sites = found.layers, call_sites(rows)
     document: dict[str, object] = {
         "layers": layers.layers or None,
