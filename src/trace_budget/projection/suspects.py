@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from trace_budget.analysis.alignment import Usual
+from trace_budget.projection.candidate import OVERRIDE
 from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.engagement import Engagement, Flags, engagement
 from trace_budget.projection.match import match
@@ -121,7 +122,5 @@ def foretell(found: Found, candidates: Sequence[Candidate], token: TokenInput, p
 
 def _contradicted(refused: Sequence[tuple[str, Projection]]) -> tuple[Caveat, ...]:
     """One caveat for each candidate whose saving cannot be, in the words of `project`."""
-    return tuple(
-        Caveat("saving_invalid", f"no prediction for {name or each.match.kernel}: {each.saving.invalid}", 1, "warning")
-        for name, each in refused
-    )
+    why = [(name or each.match.kernel, each.saving.invalid.removesuffix(OVERRIDE)) for name, each in refused]
+    return tuple(Caveat("saving_invalid", f"no prediction for {name}: {text}", 1, "warning") for name, text in why)
