@@ -13,7 +13,6 @@ import polars as pl
 import pytest
 
 from formats.answers import SAMPLES, said
-from fuzz.protobuf_level import packets_of, trace_of, written_varint
 from trace_budget import api
 from trace_budget.errors import InputError
 from trace_budget.files import json_segment
@@ -320,17 +319,6 @@ def test_a_value_of_damaged_length_in_a_database_is_refused_with_its_table(tmp_p
 
     with pytest.raises(InputError, match=r"table rocpd_region_.*: cannot be read"):
         api.open_trace(changed_text(tmp_path, "rocpd/same_run.db", damaged))
-
-
-def test_a_perfetto_packet_before_time_began_makes_the_trace_partial(tmp_path: Path) -> None:
-    def damaged(data: bytes) -> bytes:
-        packets = packets_of(data)
-        packets[len(packets) // 2] += b"\x40" + written_varint(2**64 - 1)
-        return trace_of(packets)
-
-    trace = api.open_trace(changed_text(tmp_path, "perfetto/rocprof_sys.proto", damaged))
-    assert not trace.complete
-    assert {"partial_file", "trace_processor_stat"} <= codes(trace)
 
 
 def test_a_report_whose_header_lost_its_end_is_told(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ import polars as pl
 from trace_budget.errors import InputError, TraceBudgetError
 from trace_budget.files import trace_processor_columns, trace_processor_guard
 from trace_budget.files.inflate import PlainStream
-from trace_budget.files.perfetto_packets import PacketScan
+from trace_budget.files.perfetto_packets import PacketCheck
 from trace_budget.files.trace_processor_routes import Route, find_route
 
 TIME_LIMIT_S = 900.0
@@ -80,16 +80,16 @@ class Session:
         self.engine = f"trace_processor {version.removeprefix('Perfetto ').partition(' ')[0]}"
 
     def load(self) -> None:
-        """Feed the file piece by piece, following the packet boundaries on the way."""
-        scan = PacketScan()
+        """Feed the file piece by piece, checking the packets on the way."""
+        check = PacketCheck()
         with PlainStream(self.path) as stream:
             while chunk := stream.read(_CHUNK_BYTES):
-                scan.feed(chunk)
+                check.feed(chunk)
                 error = self._ask(self._client.http.parse, chunk).error
                 if error:
                     found = error.split("\n")[0]
                     raise InputError("trace_processor cannot parse it", where=str(self.path), found=found)
-            self.damage = stream.damage or scan.damage
+            self.damage = stream.damage or check.damage
         self._ask(self._client.http.notify_eof)
         self._server.check()
 
