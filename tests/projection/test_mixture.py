@@ -62,6 +62,58 @@ def test_no_phase_runs_the_kernel() -> None:
         mix(phases, Candidate("", Change(free=True), Selection("zebra")), TokenInput(), Policy())
 
 
+def rank_of_two_phases(rank: int, mixed_runs: bool = True, mixed_unlike: bool = False) -> Trace:
+    """Decode and mixed steps in turn, each with 8 calls of `k` (or of `other`, of the same length)."""
+    ops: list[Op] = []
+    calls, ranges = [], []
+    for step in range(8):
+        at, mixed = 400.0 * step, step % 2 == 1
+        graph = 10 * step + 1
+        text = "execute_context_2(9)_generation_3(3)" if mixed else "execute_context_0(0)_generation_3(3)"
+        ranges.append(Range(at - 20, at + 5, text))
+        calls.append(Call("cudaGraphLaunch", at - 15, at - 5, graph))
+        calls.append(Call("cudaStreamSynchronize", at - 4, at + 350, graph + 1))
+        for turn in range(8):
+            name = "k" if mixed_runs or not mixed else "other"
+            length = 30.0 if mixed and mixed_unlike and turn < 3 else 10.0
+            ops.append(Op(name, at + 40.0 * turn, length, 7, graph, node=2 * turn))
+            ops.append(
+                Op(
+                    "mixed" if mixed else "decode",
+                    at + 40.0 * turn + length,
+                    40.0 - length,
+                    7,
+                    graph,
+                    node=2 * turn + 1,
+                )
+            )
+    return hand_trace(ops, calls, ranges, rank=rank, path=f"rank{rank}.json")
+
+
+WEIGHTS = {"decode": 0.5, "mixed": 0.5}
+K = Candidate("", Change(saving_us=4.0, baseline_us=10.0), Selection("k"))
+
+
+def test_a_rank_that_lacks_the_kernel_in_a_phase_is_told_and_takes_nothing_off() -> None:
+    with pytest.raises(NotInTraceError, match=r"rank1\.json"):
+        api.mixture_report(rank_of_two_phases(0), K, WEIGHTS, others=[rank_of_two_phases(1, mixed_runs=False)])
+    here = rank_of_two_phases(0, mixed_runs=False)
+    alone = api.mixture_report(here, K, WEIGHTS).document["pct"]
+    assert api.mixture_report(here, K, WEIGHTS, others=[rank_of_two_phases(1)]).document["pct"] == alone
+
+
+def test_what_is_to_be_known_of_any_phase_is_told() -> None:
+    report = api.mixture_report(rank_of_two_phases(0, mixed_unlike=True), K, WEIGHTS)
+    (told,) = [caveat for caveat in report.caveats if caveat.code == "unlike_calls"]
+    assert told.text.startswith("phase mixed: 12 of 32")
+    answers = report.document["evidence"]
+    assert isinstance(answers, dict)
+    assert (answers["Q1"]["grade"], answers["Q1"]["text"][:13]) == ("C", "phase mixed: ")
+    same = api.mixture_report(rank_of_two_phases(0), K, WEIGHTS)
+    assert not [caveat for caveat in same.caveats if caveat.text.startswith("phase ")]
+    assert same.document["evidence"]["Q1"]["grade"] == "B"  # type: ignore[index]
+
+
 def test_a_phase_stands_once_among_the_weights() -> None:
     with pytest.raises(UsageError, match="--weights"):
         weights_of("decode=1,decode=1")

@@ -161,3 +161,33 @@ def test_of_a_group_the_one_that_saves_most_with_its_costs_and_hits_is_built() -
     keys = ('saving_us = 10\nhit_rate = 0.1\ngroup = "g"', 'saving_us = 5\ngroup = "g"')
     ranking = ranked(*(("often" if "hit" not in key else "seldom", "k", key) for key in keys))
     assert {row.candidate.id: row.chosen for row in ranking.rows} == {"often": True, "seldom": False}
+
+
+def told(code: str, *rows: tuple[str, str, str]) -> list[tuple[str, int]]:
+    report = api.rank_report(fork_and_join(), asked(*rows))
+    return [(caveat.text, caveat.count) for caveat in report.caveats if caveat.code == code]
+
+
+def test_what_is_to_be_known_of_some_candidates_names_them() -> None:
+    """A caveat of one candidate must not stand in for that of another."""
+    both = told("ratio_only", ("kk", "k", "speedup = 1.2"), ("cc", "c", "speedup = 1.2"))
+    assert [text.startswith("a ratio") for text, _ in both] == [True]
+    (one,) = told("ratio_only", ("kk", "k", "speedup = 1.2"), ("cc", "c", "saving_us = 2"))
+    assert one[0].startswith("kk: a ratio")
+    apart = told(
+        "baseline_differs",
+        ("kk", "k", "saving_us = 2\nbaseline_us = 25"),
+        ("cc", "c", "saving_us = 2\nbaseline_us = 18"),
+        ("jj", "j", "saving_us = 2"),
+    )
+    assert sorted(text[:36] for text, _ in apart) == [
+        "cc: in the trace the kernel takes 1.",
+        "kk: in the trace the kernel takes 1.",
+    ]
+
+
+def test_very_many_of_one_kind_are_summed_up() -> None:
+    rows = [(f"c{at}", "k", f'saving_us = 2\nbaseline_us = {22 + at / 4}\ngroup = "g"') for at in range(9)]
+    texts = told("baseline_differs", *rows, ("jj", "j", "saving_us = 2"))
+    assert len(texts) == 5
+    assert texts[-1] == ("the same kind for other candidates, 5 times", 5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -39,31 +39,56 @@ class Bounds:
     caveats: tuple[Caveat, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Untimed:
+    """What calls without usable times would save per step in ns, if they are like the others (`expected`, `high`).
+
+    `beside`: the same on the other ranks, high. `cost`: what all of them may cost, 0 or less. They take part in every
+    bound that may not be too low, and in `low` only with their cost.
+    """
+
+    expected: float = 0.0
+    high: float = 0.0
+    beside: float = 0.0
+    cost: float = 0.0
+
+
+ALL_TIMED = Untimed()
+
+
 def claim_of(found: Match, saving: Saving) -> Claim:
     """The saving of each matched call as a claim on its op."""
     return Claim(found.ops["op_id"].to_numpy(), saving.low, saving.expected, saving.high)
 
 
 def settle(
-    base: Ground, found: Match, saving: Saving, claim: Claim, moved: tuple[float, float, float], loop: str
+    base: Ground,
+    found: Match,
+    saving: Saving,
+    claim: Claim,
+    moved: tuple[float, float, float],
+    loop: str,
+    untimed: Untimed = ALL_TIMED,
 ) -> Bounds:
     """Bring a propagated interval together with the simpler bounds and the rules of loop and contention."""
     ops = found.ops
-    per_step = [float(values.sum()) / found.steps for values in (saving.low, saving.expected, saving.high)]
+    naive = float(saving.expected.sum()) / found.steps + untimed.expected
+    most = float(saving.high.sum()) / found.steps + untimed.high
     duration, solo = ops["dur_ns"].to_numpy(), ops["solo_ns"].to_numpy()
     alone = np.divide(solo, duration, out=np.ones(ops.height), where=duration > 0)
-    chain = chain_bound(ops["start_ns"].to_numpy(), ops["end_ns"].to_numpy(), saving.high) / found.steps
+    chain = chain_bound(ops["start_ns"].to_numpy(), ops["end_ns"].to_numpy(), saving.high) / found.steps + untimed.high
     shared = 1.0 - float(solo.sum()) / max(float(duration.sum()), 1.0)
     contended = shared > CONTENTION_SHARE
     headroom = base.headroom_ns
-    low, expected = _limited(moved[0], moved[1], headroom, loop)
-    high = _highest(moved[2], per_step[2], chain, shared, contended)
+    low, expected = _limited(moved[0] + untimed.cost, moved[1], headroom, loop)
+    furthest = moved[2] + untimed.high + untimed.beside
+    high = _highest(furthest, most, chain, shared, contended)
     # Launches that vanish may save host time beyond what the calls take.
-    high = max(high, moved[2]) if claim.vanishing.size else high
-    worst = float(np.minimum(claim.low, 0.0).sum()) / found.steps
+    high = max(high, furthest) if claim.vanishing.size else high
+    worst = float(np.minimum(claim.low, 0.0).sum()) / found.steps + untimed.cost
     low, expected, high = _ordered(low, expected, high, worst)
     return Bounds(
-        per_step[1],
+        naive,
         float((saving.expected * alone).sum()) / found.steps,
         chain,
         low,
@@ -75,23 +100,6 @@ def settle(
         contended,
         base.lines[0][0].gap_max_ns,
         _caveats(base, contended, loop),
-    )
-
-
-def with_untimed(limits: Bounds, saving: Saving, calls: float) -> Bounds:
-    """Add what calls without usable times (`calls` per step) may save or cost, as the mean of the others.
-
-    They take part in every bound that may not be too low, and in `low` only with what they may cost.
-    """
-    if not calls:
-        return limits
-    low, expected, high = (calls * float(values.mean()) for values in (saving.low, saving.expected, saving.high))
-    return replace(
-        limits,
-        naive=limits.naive + expected,
-        chain=limits.chain + max(high, 0.0),
-        low=limits.low + min(low, 0.0),
-        high=limits.high + max(high, 0.0),
     )
 
 

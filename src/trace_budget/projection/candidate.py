@@ -167,7 +167,8 @@ def _kappa_caveats(kappa: float | None, change: Change) -> list[Caveat]:
 
 def _unlike_caveats(durations: FloatArray, median: float, change: Change) -> list[Caveat]:
     """Calls so far from the median that a baseline which fits it would be refused for them, unless they are few."""
-    unlike = int(np.count_nonzero(np.abs(durations - median) >= KAPPA_LIMIT * median)) if median else 0
+    apart = np.abs(durations - median)
+    unlike = int(np.count_nonzero((apart > 0) & (apart >= KAPPA_LIMIT * median)))
     if change.free or unlike <= max(1.0, FEW_UNLIKE * durations.size):
         return []
     text = (

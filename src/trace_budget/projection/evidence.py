@@ -107,7 +107,7 @@ def _overlap(limits: Bounds) -> Answer:
         return Answer("C", "trace", "the kernel shares the device with other work; contention is not in a trace")
     if limits.high - limits.low <= 0.02 * max(abs(limits.naive), 1.0):
         return Answer("A", "trace", "launches, streams and gaps leave no room: the interval is closed")
-    return Answer("B", "trace", "bounded by launches and gaps; dependencies inside replays are not recorded")
+    return Answer("B", "trace", "bounded by launches and gaps; not every dependency is recorded")
 
 
 def _integration(change: Change) -> Answer:

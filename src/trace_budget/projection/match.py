@@ -13,6 +13,7 @@ from trace_budget.schema.findings import Layers, Steps
 from trace_budget.schema.options import Selection
 
 MOST_LISTED = 8
+NO_MATCH = "no kernel of the counted steps matches"
 _SIZE = re.compile(r"[0-9]{1,10}")
 
 
@@ -81,22 +82,22 @@ def match(ops: pl.DataFrame, selection: Selection, steps: Steps, layers: Layers,
     return Match(label, tuple(found), chosen.select(columns).sort("op_id"), len(steps.used), layers.layers)
 
 
-def only(rows: pl.DataFrame, pattern: str | None, path: str) -> pl.DataFrame:
+def only(rows: pl.DataFrame, pattern: str | None, path: str, none: str = NO_MATCH) -> pl.DataFrame:
     """The rows whose `kernel` a pattern means, all without one; NoSuchKernelError, with the closest, for none."""
     if pattern is None:
         return rows
     names = rows["kernel"].unique(maintain_order=True).to_list()
     found = matching(pattern, names)
     if not found:
-        raise _nothing(pattern, names, path)
+        raise _nothing(pattern, names, path, none)
     return rows.filter(pl.col("kernel").is_in(found))
 
 
-def _nothing(pattern: str, names: list[str], path: str) -> NoSuchKernelError:
+def _nothing(pattern: str, names: list[str], path: str, message: str = NO_MATCH) -> NoSuchKernelError:
     near = closest(pattern, names)
     advice = "Closest: " + "; ".join(_told_apart(near)) if near else "trace-budget kernels lists the names."
     return NoSuchKernelError(
-        "no kernel of the counted steps matches",
+        message,
         where=path,
         expected=f"--kernel {pattern!r}",
         found=f"{len(names)} other kernels",

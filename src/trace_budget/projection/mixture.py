@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 from trace_budget.errors import NoSuchKernelError, NotInTraceError, UsageError
 from trace_budget.projection.bounds import Bounds
 from trace_budget.projection.candidates import Candidate
+from trace_budget.projection.evidence import Answer
 from trace_budget.projection.project import Projection, project_candidate
 from trace_budget.projection.statistics import pairs_needed, runs_needed
+from trace_budget.projection.target import runs
 from trace_budget.projection.token import token_of
 from trace_budget.projection.verdict import Percent, Verdict, judge
 from trace_budget.schema.findings import PHASES, Found
 from trace_budget.schema.options import LARGEST, Policy, TokenInput
+from trace_budget.schema.trace import Caveat
 
 FIGURES = ("naive", "low", "expected", "high")
 
@@ -52,6 +55,8 @@ class Mixture:
     pct: Percent
     verdict: Verdict
     main: Projection
+    evidence: dict[str, Answer]
+    caveats: tuple[Caveat, ...]
 
     @property
     def main_phase(self) -> str:
@@ -63,10 +68,13 @@ class Mixture:
         return sum(share.weight * share.saved(figure) for share in self.shares)
 
     def weighted(self, policy: Policy) -> Projection:
-        """The main phase with the percentages, the verdict and the runs needed of the whole workload."""
+        """The main phase with the percentages, evidence, caveats, verdict and runs needed of the whole workload."""
         effect = self.pct.expected * self.verdict.dilution
         runs, pairs = (needed(effect, policy.noise_pct) for needed in (runs_needed, pairs_needed))
-        return replace(self.main, pct=self.pct, verdict=self.verdict, runs_needed=runs, pairs_needed=pairs)
+        return replace(
+            self.main, pct=self.pct, verdict=self.verdict, runs_needed=runs, pairs_needed=pairs,
+            evidence=self.evidence, caveats=self.caveats,
+        )  # fmt: skip
 
 
 def weights_of(text: str) -> dict[str, float]:
@@ -97,6 +105,8 @@ def mix(phases: Sequence[Phase], candidate: Candidate, asked: TokenInput, policy
         try:
             projection = project_candidate(one.found, candidate, asked, policy, one.others)
         except NoSuchKernelError as error:
+            if one.others and runs(one.found, candidate):
+                raise  # the phase does run the kernel here; it is another rank that does not
             missing = error
             projection = None
         step = token_of(one.found.steps, replace(asked, token_ms=None)).step_ns
@@ -111,5 +121,33 @@ def mix(phases: Sequence[Phase], candidate: Candidate, asked: TokenInput, policy
     main = max(hits, key=lambda projection: projection.limits.naive)
     contended = any(projection.limits.contended for projection in hits)
     invalid = next((each.verdict.why for each in (main, *hits) if each.verdict.verdict == "INVALID"), "")
-    verdict = judge(pct, main.evidence, policy, invalid, contended, main.saving.bound_only)
-    return Mixture(tuple(shares), step_ns, pct, verdict, main)
+    answers = _least_sure(shares)
+    verdict = judge(pct, answers, policy, invalid, contended, main.saving.bound_only)
+    return Mixture(tuple(shares), step_ns, pct, verdict, main, answers, _caveats(shares))
+
+
+def _least_sure(shares: Sequence[Share]) -> dict[str, Answer]:
+    """To each question the answer of the phase that knows least, with its name where another knows more."""
+    answers: dict[str, list[tuple[str, Answer]]] = {}
+    for share in shares:
+        for key, answer in (share.projection.evidence if share.projection else {}).items():
+            answers.setdefault(key, []).append((share.phase, answer))
+    out = {}
+    for key, given in answers.items():
+        phase, answer = max(given, key=lambda one: one[1].grade)
+        alike = all(other.grade == answer.grade for _, other in given)
+        out[key] = answer if alike else replace(answer, text=f"phase {phase}: {answer.text}")
+    return out
+
+
+def _caveats(shares: Sequence[Share]) -> tuple[Caveat, ...]:
+    """What is to be known of any phase; what is not the same for all names its phase."""
+    told: dict[Caveat, list[str]] = {}
+    counted = [share for share in shares if share.projection is not None]
+    for share in counted:
+        for caveat in share.projection.caveats if share.projection else ():
+            told.setdefault(caveat, []).append(share.phase)
+    return tuple(
+        caveat if len(phases) == len(counted) else replace(caveat, text=f"phase {', '.join(phases)}: {caveat.text}")
+        for caveat, phases in told.items()
+    )

@@ -10,7 +10,7 @@ import polars as pl
 
 from trace_budget.analysis.health import lost_kernels
 from trace_budget.errors import NotInTraceError
-from trace_budget.projection.bounds import Bounds, beyond_budget, settle, with_untimed
+from trace_budget.projection.bounds import Bounds, beyond_budget, settle
 from trace_budget.projection.candidate import Saving
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.evidence import Answer, evidence
@@ -18,7 +18,7 @@ from trace_budget.projection.ground import Ground, interval
 from trace_budget.projection.match import Match
 from trace_budget.projection.ranks import unused_ranks
 from trace_budget.projection.statistics import pairs_needed, runs_needed
-from trace_budget.projection.target import Target, common_ground, site_of, target_of
+from trace_budget.projection.target import Target, common_ground, site_of, target_of, untimed_of
 from trace_budget.projection.token import Token, impossible, token_of
 from trace_budget.projection.verdict import Percent, Verdict, judge
 from trace_budget.schema.findings import Found, Steps
@@ -86,7 +86,7 @@ def project_candidate(
     scale = beyond_budget(base, targets[0].timed, targets[0].saving)
     moved = interval(base, [tuple(target.claim for target in targets)])
     values = (moved.low[0] * scale, moved.expected[0] * scale, moved.high[0] * scale)
-    alone = conclude(Ask(found, candidate, asked, policy), base, targets[0], values)
+    alone = conclude(Ask(found, candidate, asked, policy), base, targets, values)
     return replace(alone, caveats=(*alone.caveats, *unused_ranks(base.met, len(others))))
 
 
@@ -114,9 +114,17 @@ def common_facts(found: Found, asked: TokenInput) -> CommonFacts:
 
 
 def conclude(
-    ask: Ask, base: Ground, target: Target, moved: tuple[float, float, float], common: CommonFacts | None = None
+    ask: Ask,
+    base: Ground,
+    targets: Sequence[Target],
+    moved: tuple[float, float, float],
+    common: CommonFacts | None = None,
 ) -> Projection:
-    """From a propagated interval (ns per step) to the whole answer: percent, evidence, verdict, what is required."""
+    """From a propagated interval (ns per step) to the whole answer: percent, evidence, verdict, what is required.
+
+    `targets`: the candidate on the rank that is reported on, then on the others.
+    """
+    target, beside = targets[0], targets[1:] if base.met is not None else ()
     facts = common or common_facts(ask.found, ask.token)
     token = facts.token
     trace, steps, layers, change = ask.found.trace, ask.found.steps, ask.found.layers, ask.candidate.change
@@ -124,9 +132,8 @@ def conclude(
     asserted(change, calls, trace)
     _complete_replays(change, trace, facts.lost)
     hit = _hit_rate(change, calls)
-    settled = settle(base, target.timed, saving, target.claim, moved, ask.token.loop)
-    untimed = calls.ops.height - target.timed.ops.height
-    raw = with_untimed(settled, saving, untimed / calls.steps)
+    untimed = untimed_of(target, beside)
+    raw = settle(base, target.timed, saving, target.claim, moved, ask.token.loop, untimed)
     limits = _per_step(raw, hit, ns_from_us(change.per_step_us or 0.0))
     answers = evidence(change, saving, calls, steps, layers, raw)
     pct = _percent(limits, float(durations.mean()) * calls.calls_per_step * hit.high, token)
@@ -136,7 +143,7 @@ def conclude(
     effect = pct.expected * verdict.dilution
     caveats = (
         *trace.caveats, *steps.caveats, *layers.caveats, *token.caveats, *saving.caveats, *limits.caveats,
-        *target.caveats, *_match_caveats(calls, durations),
+        *target.caveats, *_match_caveats(calls, durations, target.untimed + sum(each.untimed for each in beside)),
     )  # fmt: skip
     return Projection(
         change, calls, token, saving, hit, limits, pct, required, answers, verdict,
@@ -225,9 +232,8 @@ def _required(
     return Required(policy.target_pct, plain + extra, plain / dilution + extra if dilution > 0 else None, mean_ns)
 
 
-def _match_caveats(calls: Match, durations: np.ndarray) -> tuple[Caveat, ...]:
+def _match_caveats(calls: Match, durations: np.ndarray, missing: int) -> tuple[Caveat, ...]:
     out: list[Caveat] = []
-    missing = calls.ops["dur_ns"].null_count()
     if missing:
         out.append(
             Caveat(

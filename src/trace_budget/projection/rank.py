@@ -72,7 +72,7 @@ def rank(found: Found, asked: CandidateSet, others: Sequence[Found] = ()) -> Ran
         scale = beyond_budget(base, target.timed, target.saving)
         moved = tuple(float(values[index]) * scale for values in (alone.low, alone.expected, alone.high))
         ask = Ask(found, candidate, asked.token, asked.policy)
-        answer = conclude(ask, base, target, (moved[0], moved[1], moved[2]), common)
+        answer = conclude(ask, base, targets[index], (moved[0], moved[1], moved[2]), common)
         answers.append(replace(answer, caveats=(*answer.caveats, *unused_ranks(base.met, len(others)))))
     chosen = _chosen(asked.candidates, answers)
     sets = [chosen, *([other for other in chosen if other != index] for index in chosen)]

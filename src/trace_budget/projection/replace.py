@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from trace_budget.projection.candidates import Sequence
 from trace_budget.projection.ground import Claim
 from trace_budget.projection.match import Match
 from trace_budget.projection.names import closest, matching
+from trace_budget.schema.caveats import LATEST_NS
 from trace_budget.schema.findings import Int64Array, Layers, Steps
 
 
@@ -21,7 +22,7 @@ from trace_budget.schema.findings import Int64Array, Layers, Steps
 class Fusion:
     """Sequences found in a trace.
 
-    `match` has one row per sequence (span from first start to last end, gaps included);
+    `match` has one row per sequence (span from first start to last end, gaps included; null where a kernel has no end);
     `members` (sequences x kernels) are the ops of each, `first_ns` the duration of the first.
     """
 
@@ -29,17 +30,24 @@ class Fusion:
     members: Int64Array
     first_ns: Int64Array
 
+    @property
+    def timed(self) -> Fusion:
+        """Only the sequences whose kernels all have usable times."""
+        known = self.match.ops["dur_ns"].is_not_null()
+        ops, chosen = self.match.ops.filter(known), known.to_numpy()
+        return Fusion(replace(self.match, ops=ops), self.members[chosen], self.first_ns[chosen])
+
 
 def find_sequences(ops: pl.DataFrame, wanted: Sequence, steps: Steps, layers: Layers, path: str) -> Fusion:
     """Consecutive kernels of one stream whose names fit the patterns in order, inside one step.
 
-    Raises NotInTraceError when a pattern fits nothing or the kernels never follow each other.
+    Raises NotInTraceError when a pattern fits nothing, the kernels never follow each other, or one has no start.
     """
-    kernels = ops.filter((pl.col("kind") == "kernel") & pl.col("dur_ns").is_not_null()).sort(
-        "step_index", "stream", "op_id"
-    )
-    names = kernels["name"].cast(pl.String)
-    fits = [_fit(pattern, names, path) for pattern in wanted.patterns]
+    kernels = ops.filter(pl.col("kind") == "kernel").sort("step_index", "stream", "op_id")
+    fits = [_fit(pattern, kernels["name"].cast(pl.String), path) for pattern in wanted.patterns]
+    placed = kernels["start_ns"].is_not_null().to_numpy()
+    _all_placed(placed, fits, path)
+    kernels, fits = kernels.filter(placed), [fit[placed] for fit in fits]
     length, count = len(fits), kernels.height
     starts = np.flatnonzero(np.all([np.append(f[k:], np.zeros(k, bool)) for k, f in enumerate(fits)], axis=0))
     starts = starts[starts + length <= count]
@@ -65,6 +73,16 @@ def _fit(pattern: str, names: pl.Series, path: str) -> np.ndarray:
     return names.is_in(found).to_numpy()
 
 
+def _all_placed(placed: npt.NDArray[np.bool_], fits: list[np.ndarray], path: str) -> None:
+    """Refuse when one of the kernels has no start: what it follows is unknown, and so is the number of sequences."""
+    lost = int(np.count_nonzero(np.any(fits, axis=0) & ~placed))
+    if lost:
+        raise NotInTraceError(
+            "kernels of the sequence have no usable start", where=path, expected="a start for each of them",
+            found=f"{lost} without", advice="Record again, or choose other steps (--steps).",
+        )  # fmt: skip
+
+
 def _together(kernels: pl.DataFrame, rows: Int64Array, max_gap_ns: float | None) -> npt.NDArray[np.bool_]:
     """Sequences whose kernels share step and stream and lie close enough."""
     if rows.shape[0] == 0:
@@ -73,7 +91,8 @@ def _together(kernels: pl.DataFrame, rows: Int64Array, max_gap_ns: float | None)
     same: npt.NDArray[np.bool_] = (step == step[:, :1]).all(axis=1) & (stream == stream[:, :1]).all(axis=1)
     if max_gap_ns is None or rows.shape[1] < 2:
         return same
-    gap = kernels["start_ns"].to_numpy()[rows[:, 1:]] - kernels["end_ns"].to_numpy()[rows[:, :-1]]
+    ends = kernels["end_ns"].fill_null(LATEST_NS).to_numpy()  # behind an unknown end there may be no gap
+    gap = kernels["start_ns"].to_numpy()[rows[:, 1:]] - ends[rows[:, :-1]]
     close: npt.NDArray[np.bool_] = (gap <= max_gap_ns).all(axis=1)
     return same & close
 
@@ -90,22 +109,23 @@ def _apart(rows: Int64Array) -> Int64Array:
 
 
 def _fusion(kernels: pl.DataFrame, rows: Int64Array, wanted: Sequence, steps: Steps, layers: Layers) -> Fusion:
-    first, last = rows[:, 0], rows[:, -1]
-    anchor = kernels[first]
-    end = kernels["end_ns"].to_numpy()[last]
-    frame = anchor.select("op_id", "step_index", "layer_index", "position", "start_ns").with_columns(
-        pl.Series("end_ns", end),
-        pl.Series("dur_ns", end - anchor["start_ns"].to_numpy()),
-        pl.Series("solo_ns", kernels["solo_ns"].to_numpy()[rows].sum(axis=1)),
-    )
+    durations = kernels["dur_ns"].fill_null(0).to_numpy()[rows]
+    timed = pl.Series(kernels["dur_ns"].is_not_null().to_numpy()[rows].all(axis=1))
+    anchor = kernels[rows[:, 0]]
+    end = kernels["end_ns"].gather(rows[:, -1])
+    span = (end - anchor["start_ns"]).zip_with(timed, pl.Series([None], dtype=pl.Int64).new_from_index(0, end.len()))
     # Idle gaps inside the sequence are exposed too: nothing else of this stream runs there.
-    gap = frame["dur_ns"].to_numpy() - kernels["dur_ns"].to_numpy()[rows].sum(axis=1)
-    frame = frame.with_columns((pl.col("solo_ns") + pl.Series(np.maximum(gap, 0))).alias("solo_ns"))
+    gap = np.maximum(span.fill_null(0).to_numpy() - durations.sum(axis=1), 0)
+    frame = anchor.select("op_id", "step_index", "layer_index", "position", "start_ns").with_columns(
+        end.alias("end_ns"),
+        span.alias("dur_ns"),
+        pl.Series("solo_ns", kernels["solo_ns"].to_numpy()[rows].sum(axis=1) + gap),
+    )
     names = tuple(kernels["name"].cast(pl.String).gather(rows[0]).to_list())
     order = np.argsort(frame["op_id"].to_numpy())
     match = Match(" + ".join(wanted.patterns), names, frame[order], len(steps.used), layers.layers)
     ids = kernels["op_id"].to_numpy()[rows][order]
-    return Fusion(match, ids, kernels["dur_ns"].to_numpy()[first][order])
+    return Fusion(match, ids, durations[:, 0][order])
 
 
 def claim_of_fusion(fusion: Fusion, saving: Saving) -> Claim:

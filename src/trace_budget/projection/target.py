@@ -10,8 +10,8 @@ import polars as pl
 
 from trace_budget.analysis.floor import Floor, dispatch_floor
 from trace_budget.analysis.kernels import op_table
-from trace_budget.errors import NotInTraceError
-from trace_budget.projection.bounds import claim_of, effective_of, usable
+from trace_budget.errors import NoSuchKernelError, NotInTraceError
+from trace_budget.projection.bounds import Untimed, claim_of, effective_of, usable
 from trace_budget.projection.candidate import Saving, saving_of
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.ground import Claim, Ground, ground, join_ranks
@@ -49,6 +49,11 @@ class Target:
         """Duration of each timed call (of each whole sequence for a fusion)."""
         return self.timed.ops["dur_ns"].to_numpy().astype(np.float64)
 
+    @property
+    def untimed(self) -> int:
+        """Matched calls without usable times."""
+        return self.calls.ops.height - self.timed.ops.height
+
 
 def site_of(found: Found) -> Site:
     """Prepare a trace once for all candidates."""
@@ -79,13 +84,49 @@ def target_of(site: Site, candidate: Candidate) -> Target:
         )
     if candidate.sequence is not None:
         fusion = find_sequences(site.ops, candidate.sequence, found.steps, found.layers, path)
-        span = fusion.match.ops["dur_ns"].to_numpy().astype(np.float64)
+        whole = fusion.timed
+        span = _durations(fusion.match, whole.match, path)
         saving = saving_of(candidate.change, span, span, None)
-        return Target(fusion.match, fusion.match, saving, claim_of_fusion(fusion, saving), _warm(candidate))
+        return Target(fusion.match, whole.match, saving, claim_of_fusion(whole, saving), _warm(candidate))
     if candidate.selection is None:
         raise ValueError("a candidate has a selection or a sequence")
     calls = match(site.ops, candidate.selection, found.steps, found.layers, path)
     timed = usable(calls)
+    durations = _durations(calls, timed, path)
+    saving = saving_of(candidate.change, durations, effective_of(timed, site.effective), site.floor.floor_ns)
+    return Target(calls, timed, saving, claim_of(timed, saving), _warm(candidate))
+
+
+def runs(found: Found, candidate: Candidate) -> bool:
+    """Whether the counted steps run the kernel of a candidate."""
+    try:
+        target_of(site_of(found), candidate)
+    except NoSuchKernelError:
+        return False
+    return True
+
+
+def untimed_of(target: Target, beside: Sequence[Target]) -> Untimed:
+    """What the matched calls without usable times may save per step, on this rank and on those `beside` it."""
+    low, expected, high = _mean_of_untimed(target)
+    others = [_mean_of_untimed(other) for other in beside]
+    return Untimed(
+        expected,
+        max(high, 0.0),
+        sum(max(most, 0.0) for *_, most in others),
+        sum(min(least, 0.0) for least, *_ in ((low,), *others)),
+    )
+
+
+def _mean_of_untimed(target: Target) -> tuple[float, float, float]:
+    """(low, expected, high) in ns per step of the calls without usable times, each as the mean of the others."""
+    count, saving = target.untimed / target.calls.steps, target.saving
+    low, expected, high = (count * float(values.mean()) for values in (saving.low, saving.expected, saving.high))
+    return low, expected, high
+
+
+def _durations(calls: Match, timed: Match, path: str) -> np.ndarray:
+    """Durations of the timed calls; NotInTraceError when there are none."""
     if timed.ops.is_empty():
         raise NotInTraceError(
             "no matched call has usable times",
@@ -93,9 +134,7 @@ def target_of(site: Site, candidate: Candidate) -> Target:
             expected="start and duration",
             found=f"{calls.ops.height} calls",
         )
-    durations = timed.ops["dur_ns"].to_numpy().astype(np.float64)
-    saving = saving_of(candidate.change, durations, effective_of(timed, site.effective), site.floor.floor_ns)
-    return Target(calls, timed, saving, claim_of(timed, saving), _warm(candidate))
+    return timed.ops["dur_ns"].to_numpy().astype(np.float64)
 
 
 def _warm(candidate: Candidate) -> tuple[Caveat, ...]:

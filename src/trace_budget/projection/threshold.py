@@ -29,7 +29,9 @@ def threshold(found: Found, asked: TokenInput, policy: Policy) -> tuple[pl.DataF
             (target_ns / pl.col("calls_per_step")).alias("required_ns_per_call"),
             (target_ns / pl.col("calls_per_step") / dilution).alias("required_with_dilution_ns"),
             pl.col("mean_ns").alias("ceiling_ns_per_call"),
-            (100.0 * pl.col("ns_per_step") / (token.token_ns * token.tokens_per_step)).alias("ceiling_pct"),
+            (100.0 * pl.col("mean_ns") * pl.col("calls_per_step") / (token.token_ns * token.tokens_per_step)).alias(
+                "ceiling_pct"
+            ),
         )
         .with_columns((pl.col("required_ns_per_call") <= pl.col("ceiling_ns_per_call")).alias("attainable"))
         .with_columns(

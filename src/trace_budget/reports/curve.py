@@ -66,7 +66,7 @@ def _swept(ask: Ask, site: Site, base: Ground, savings_ns: FloatArray) -> list[P
     for place, (candidate, target) in enumerate(zip(candidates, targets, strict=True)):
         scale = beyond_budget(base, target.timed, target.saving)
         low, expected, high = (float(values[place]) * scale for values in (moved.low, moved.expected, moved.high))
-        out.append(conclude(replace(ask, candidate=candidate), base, target, (low, expected, high), common))
+        out.append(conclude(replace(ask, candidate=candidate), base, (target,), (low, expected, high), common))
     return out
 
 

@@ -44,12 +44,12 @@ def mixture_report(found: Found, mixture: Mixture, policy: Policy) -> Report:
             "rows": [{key: row[key] for key in keys} for row in phases],
         },
     }
-    saving, *others = base.tables
-    tables = (Table("mixture", "", COLUMNS, rows), replace(saving, title=f"phase {mixture.main_phase}"), *others)
-    title = [line for line in whole.lines if line.style in ("title", "bad")]
+    saving, others = base.tables[0], whole.tables[1:]
+    title = "; ".join(filter(None, (f"phase {mixture.main_phase}", saving.title)))
+    tables = (Table("mixture", "", COLUMNS, rows), replace(saving, title=title), *others)
+    heading = [line for line in whole.lines if line.style in ("title", "bad")]
     figures = [line for line in base.lines if line.style not in ("title", "bad")]
-    lines = (*title, *_headline(mixture), *figures)
-    return replace(base, document=document, lines=lines, tables=tables, footer=whole.footer)
+    return replace(whole, document=document, lines=(*heading, *_headline(mixture), *figures), tables=tables)
 
 
 def _row(phase: str, share: float, step_ns: float, saved: Callable[[str], float]) -> dict[str, object]:

@@ -14,7 +14,7 @@ from trace_budget.units import show_count, show_number, show_pct, show_us, us_fr
 STYLES = {"GO": "good", "MARGINAL": "warn", "NO-GO": "bad", "INVALID": "bad"}
 SCHEMA = "trace-budget/verdict/1"
 APART = 0.005  # relative: figures that differ more are worth a word
-FROM_STEP_ON = "from us/step on: after waits, overlap, hit rate and costs per step"
+FROM_STEP_ON = "from us/step on: what waits, overlap, hit rate, costs, missing times leave"
 
 
 def project_report(found: Found, projection: Projection) -> Report:
@@ -161,16 +161,17 @@ def _lines(p: Projection) -> tuple[Line, ...]:
     hit = f" x hit {p.hit_rate.high:g}" if p.hit_rate.high != 1 else ""
     per_token = us_from_ns(p.limits.naive) / p.token.tokens_per_step
     layers = f" ({m.layers_hit} of {m.layers} layers)" if m.layers else ""
+    cost = f" - {show_us(p.candidate.per_step_us)} us a step" if p.candidate.per_step_us else ""
     split = f" / {p.token.tokens_per_step:g} tokens a step" if p.token.tokens_per_step != 1 else ""
     arithmetic = (
-        f"{show_us(saved)} us a call x {show_count(m.calls_per_step)} calls{layers}{hit}{split} = "
+        f"{show_us(saved)} us a call x {show_count(m.calls_per_step)} calls{layers}{hit}{cost}{split} = "
         f"{show_number(per_token / 1000, 4)} ms of {show_number(token_ms, 3)} ms a token = {show_pct(p.pct.naive)}"
     )
     durations = m.ops["dur_ns"].drop_nulls().to_numpy()
     median, mean = us_from_ns(float(_median(durations))), us_from_ns(float(durations.mean()))
     apart = f", mean {show_us(mean)}" if abs(mean - median) > APART * median else ""
     today = (
-        f"today {show_us(median)} us a call (median of {m.ops.height}{apart}),"
+        f"today {show_us(median)} us a call (median of {durations.size}{apart}),"
         f" {show_pct(p.pct.ceiling)} of the token in all: the ceiling"
     )
     return (
@@ -206,7 +207,7 @@ def _target_line(p: Projection) -> str:
 
 def _saving_table(p: Projection) -> Table:
     """Saving per call, layer, step and token in us and % : low, expected, high, and the two simpler figures."""
-    calls = p.match.calls_per_step * p.hit_rate.high
+    calls = p.match.calls_per_step
     per_layer = calls / p.match.layers_hit if p.match.layers_hit else None
     tokens = p.token.tokens_per_step
     rows = (

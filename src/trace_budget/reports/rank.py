@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import polars as pl
 
@@ -12,8 +13,10 @@ from trace_budget.reports.project import document
 from trace_budget.reports.structure import steps_facts
 from trace_budget.schema.findings import Found
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
+from trace_budget.schema.trace import Caveat
 from trace_budget.units import show_number, show_pct, show_us, us_from_ns
 
+MOST_NAMED = 4
 COLUMNS = (
     TableColumn("candidate", "candidate"),
     TableColumn("us_per_call", "us/call", 3),
@@ -46,11 +49,43 @@ def rank_report(found: Found, ranking: Ranking, asked: CandidateSet) -> Report:
             for row in ranking.rows
         ],
     }
-    caveats = tuple({c.code: c for row in ranking.rows for c in row.alone.caveats}.values())
     table = Table("candidates", "", COLUMNS, rows)
     return Report(
-        "trace-budget/rank/1", doc, trace_facts(found.trace), _lines(ranking, whole), (table,), _why(ranking), caveats
+        "trace-budget/rank/1",
+        doc,
+        trace_facts(found.trace),
+        _lines(ranking, whole),
+        (table,),
+        _why(ranking),
+        _caveats(ranking.rows),
     )
+
+
+def _caveats(rows: Sequence[Ranked]) -> tuple[Caveat, ...]:
+    """What is to be known of all candidates, and of some with their names; of one kind the first few."""
+    told: dict[Caveat, list[str]] = {}
+    for row in rows:
+        for caveat in row.alone.caveats:
+            told.setdefault(caveat, []).append(row.candidate.id)
+    out: dict[str, list[Caveat]] = {}
+    for caveat, ids in told.items():
+        named = caveat if len(ids) == len(rows) else replace(caveat, text=f"{_listed(ids)}: {caveat.text}")
+        out.setdefault(caveat.code, []).append(named)
+    return tuple(each for alike in out.values() for each in _first_few(alike))
+
+
+def _listed(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
+    return ", ".join(ids[:MOST_NAMED]) + more
+
+
+def _first_few(alike: Sequence[Caveat]) -> Iterator[Caveat]:
+    """Caveats of one code, the rest of very many summed up."""
+    yield from alike[:MOST_NAMED]
+    rest = alike[MOST_NAMED:]
+    if rest:
+        text = f"the same kind for other candidates, {len(rest)} times"
+        yield Caveat(rest[0].code, text, sum(each.count for each in rest), rest[0].severity)
 
 
 def _row(row: Ranked) -> dict[str, object]:

@@ -125,7 +125,7 @@ def steps_report(found: Found) -> Report:
 def layers_report(found: Found, kernel: str | None = None) -> Report:
     """The layer x kernel map and the call sites of one layer."""
     ops = op_table(found.trace, found.steps, found.layers, found.overlap)
-    rows = only(micros(layer_map(ops)), kernel, found.trace.path)
+    rows = only(micros(layer_map(ops)), kernel, found.trace.path, "no kernel inside the layers matches")
     layers, sites = found.layers, call_sites(rows)
     document: dict[str, object] = {
         "layers": layers.layers or None,
