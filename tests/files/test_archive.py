@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from trace_budget.errors import InputError
-from trace_budget.files.archive import is_archive, member, members
+from trace_budget.files.archive import is_archive, member, members, names_in
 from trace_budget.files.inflate import LIMIT_VARIABLE
 from trace_budget.files.probe import probe
 
@@ -92,3 +92,51 @@ def test_a_cut_archive_gives_what_lies_before_the_cut(tmp_path: Path) -> None:
         for each in members(path):
             seen.append(each.name)
     assert seen == ["run/a.json", "run/b.json"]  # 5,000 bytes each, behind headers of 512
+
+
+def nameless(path: Path) -> None:
+    """A zip whose second member has an empty name."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.json", b"1")
+        archive.writestr("e.json", b"22")
+        archive.writestr("folder/", b"")
+    path.write_bytes(path.read_bytes().replace(b"e.json", b"\0.json"))  # a name ends at the first zero
+
+
+def test_members_without_a_name_are_members(tmp_path: Path) -> None:
+    path = tmp_path / "all.zip"
+    nameless(path)
+    assert [(each.name, each.path.name, each.path.stat().st_size) for each in members(path)] == [
+        ("a.json", "a.json", 1),
+        ("", "member", 2),
+    ]
+    with zipfile.ZipFile(path) as archive:
+        assert names_in(archive) == ["a.json", ""]
+
+
+def test_headers_of_a_zip_that_lie_elsewhere(tmp_path: Path) -> None:
+    path = tmp_path / "all.zip"
+    data = zipped()
+    offset = data.rindex(b"run/a.json") - 4  # where the directory says its header stands
+    for place in (len(data) - 5, 0xFFFF_FFF0):
+        path.write_bytes(data[:offset] + place.to_bytes(4, "little") + data[offset + 4 :])
+        with pytest.raises(InputError, match="an archive that cannot be read"):
+            list(members(path))
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_damaged_members_of_every_method(method: int, tmp_path: Path) -> None:
+    path = tmp_path / "all.zip"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("a.json", FILES["run/a.json"])
+    data = bytearray(path.read_bytes())
+    for at in range(36, 60):
+        data[at] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="an archive that cannot be read"):
+        list(members(path))
+
+
+def test_what_goes_wrong_while_a_member_is_looked_at_is_no_damage(archive: Path) -> None:
+    with pytest.raises(ValueError, match="mine"), member(archive, "run/b.json"):
+        raise ValueError("mine")

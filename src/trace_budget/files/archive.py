@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import lzma
 import os
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -19,8 +21,19 @@ from trace_budget.files.scratch import scratch_folder, told_when_full
 
 _TAR_MAGIC = slice(257, 262)
 _LONGEST_NAME_BYTES = 255
-# RuntimeError: what zipfile raises for encrypted members, and (a kind of it) for versions and methods it does not know
-_BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
+# RuntimeError: what zipfile raises for encrypted members, and (a kind of it) for versions and methods it does not know;
+# ValueError: places before the archive, names that are no UTF-8; struct.error: headers cut short
+BROKEN = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    OSError,
+    RuntimeError,
+    ValueError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +84,9 @@ def member(path: Path, name: str, index: int | None = None) -> Iterator[Path]:
 
 def _zip_member(path: Path, name: str) -> Iterator[Path]:
     """The last of this name, as unpacking would leave it."""
-    with scratch_folder(path) as folder, _named(path):
+    with scratch_folder(path) as folder:
         target = folder / _plain_name(name)
-        with zipfile.ZipFile(path) as archive, archive.open(name) as file:
+        with _named(path), zipfile.ZipFile(path) as archive, archive.open(name) as file:
             _Budget(path).copy(file, target)
         yield target
 
@@ -89,7 +102,7 @@ def _named(path: Path) -> Iterator[None]:
         yield
     except KeyError as error:
         raise InputError("no such member", where=str(path), found=str(error)) from None
-    except _BROKEN as error:
+    except BROKEN as error:
         advice = "Copy it again."
         raise InputError("an archive that cannot be read", where=str(path), found=str(error), advice=advice) from None
 
@@ -121,8 +134,18 @@ def _is_zip(path: Path) -> bool:
 def _zip_files(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
-            if not info.is_dir():
+            if not _is_folder(info):
                 yield info.filename, archive.open(info)
+
+
+def names_in(archive: zipfile.ZipFile) -> list[str]:
+    """The names of the files in an open zip archive, in stored order."""
+    return [info.filename for info in archive.infolist() if not _is_folder(info)]
+
+
+def _is_folder(info: zipfile.ZipInfo) -> bool:
+    """As `is_dir` says, which Python 3.11 cannot say of an empty name."""
+    return info.filename.endswith("/")
 
 
 def _tar_files(path: Path) -> Iterator[tuple[str, IO[bytes]]]:

@@ -21,6 +21,8 @@ _BOM = b"\xef\xbb\xbf"
 # lines are split by Polars as a table of one column: a separator that no name holds
 _NO_SEPARATOR = "\x01"
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+# Polars inflates what starts like gzip, zlib (`x^` is text too) or zstd: no line of a file comes first
+_FIRST_LINE = b"-"
 _NOTE_CELLS = 3  # a note may hold commas; no wanted table has so few columns
 
 Cells = tuple[str, ...]
@@ -297,9 +299,10 @@ class _OpenTable:
         return bool(sorted_out.dropped) and sorted_out.dropped[-1] == first_number + lines.len() - 1
 
     def _columns(self, lines: pl.Series) -> pl.DataFrame:
-        data = lines.str.join("\n").item().encode()
+        first = _FIRST_LINE + b"," * (self.width - 1)
+        data = b"\n".join((first, lines.str.join("\n").item().encode()))
         raw = pl.read_csv(data, has_header=False, infer_schema=False, columns=list(self._index.values()))
-        columns = zip(self._index, raw.get_columns(), strict=True)
+        columns = zip(self._index, raw.slice(1).get_columns(), strict=True)
         return pl.DataFrame([self._cast(name, column).alias(name) for name, column in columns])
 
     def _cast(self, name: str, column: pl.Series) -> pl.Series:
@@ -337,11 +340,11 @@ def _split(chunk: bytes) -> pl.Series:
     if _BOM in text:  # of files that were joined
         text = text.removeprefix(_BOM).replace(b"\n" + _BOM, b"\n")
     table = pl.read_csv(
-        text,
+        b"\n".join((_FIRST_LINE, text)),
         has_header=False,
         separator=_NO_SEPARATOR,
         quote_char=None,
         schema={"line": pl.String()},
         encoding="utf8-lossy",
     )
-    return table["line"]
+    return table["line"].slice(1)

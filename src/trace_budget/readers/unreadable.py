@@ -10,6 +10,7 @@ from pathlib import Path
 
 from trace_budget.contracts import Head
 from trace_budget.errors import InputError
+from trace_budget.files.archive import BROKEN, names_in
 
 _FIRST_BYTES = 1024
 
@@ -103,8 +104,8 @@ def _refuse(head: Head, known: tuple[Unreadable, ...]) -> None:
 def _zip_refusal(path: Path) -> InputError:
     try:
         with zipfile.ZipFile(path) as archive:
-            members = [info.filename for info in archive.infolist() if not info.is_dir()]
-    except (zipfile.BadZipFile, OSError, RuntimeError):  # the last: a version of zip that zipfile does not know
+            members = names_in(archive)
+    except BROKEN:
         return InputError("a damaged zip archive", where=str(path), advice="Copy it again.")
     found = f"{len(members)} members: {', '.join(ascii(name)[1:-1] for name in members[:4])}"
     return InputError("a zip archive", where=str(path), found=found, advice=f"Unpack it with: unzip {path.name}")
