@@ -23,38 +23,74 @@ from trace_budget.schema.trace import Caveat
 T = TypeVar("T")
 Number = str | int | float | None
 _LONGEST_US = (1 << 62) // 1_000
+_BEYOND = 1 << 63
+_MANY_DIGITS = re.compile(r"[-+]?\d{19,}")
 
 
 @dataclass(frozen=True, slots=True)
 class EventFile:
-    """The events of one file as columns; `damage` says why it ends early, if it does."""
+    """The events of one file as columns; `damage` says why it ends early, if it does.
+
+    `lost` counts ids and sizes beyond Int64, which are null.
+    """
 
     path: Path
     frame: pl.DataFrame
     damage: str
     caveats: tuple[Caveat, ...]
+    lost: int
+
+
+class Ids:
+    """Makes columns of ids and sizes; `lost` counts the numbers beyond Int64, which become null."""
+
+    def __init__(self) -> None:
+        self.lost = 0
+
+    def __call__(self, values: Sequence[Number]) -> pl.Series:
+        """Int64 of numbers that may be written as text; null for what is no integer."""
+        return self._counted(integers(values), values)
+
+    def trailing(self, values: Sequence[Number]) -> pl.Series:
+        """Int64 of the number a text ends with (`Thread12`, `Stream0`, `7`); null without one."""
+        texts = pl.Series([None if value is None else str(value) for value in values], dtype=pl.String)
+        digits = texts.str.extract(r"(\d+)$", 1)
+        return self._counted(digits.cast(pl.Int64, strict=False), digits.to_list())
+
+    def _counted(self, column: pl.Series, values: Sequence[Number]) -> pl.Series:
+        if column.null_count() > values.count(None):
+            self.lost += sum(_is_beyond(values[at]) for at in column.is_null().arg_true())
+        return column
+
+
+def _is_beyond(value: Number) -> bool:
+    """Whether what is no Int64 is a number too large for one."""
+    if isinstance(value, str):
+        return _MANY_DIGITS.fullmatch(value) is not None
+    return value is not None and not -_BEYOND <= value < _BEYOND
 
 
 def read_events(
     path: Path,
     event: type[T],
-    columns: Callable[[Sequence[T]], pl.DataFrame],
+    columns: Callable[[Sequence[T], Ids], pl.DataFrame],
     texts: tuple[str, ...] = ("name",),
     after: re.Pattern[bytes] | None = None,
 ) -> EventFile:
-    """Read the events of `traceEvents` (or of a bare array) as `columns` makes them of each batch.
+    """Read the events of `traceEvents` (or of a bare array) as `columns` makes them of each batch, ids with `Ids`.
 
     String columns named in `texts` become Enum. With `after`, reading starts behind its first match (JSON in a page);
     InputError when there is none.
     """
     dictionaries = {name: Dictionary() for name in texts}
-    frames = [_coded(columns([]), dictionaries)]
+    ids = Ids()
+    frames = [_coded(columns([], ids), dictionaries)]
     with PlainStream(path) as plain:
         if after is not None and not plain.skip_past(after):
             raise InputError("a page without a trace in it", where=str(path), expected=after.pattern.decode())
         decode = TypedList(event)
         stream = ObjectStream(plain, "traceEvents", decode)
-        frames.extend(_coded(columns(batch), dictionaries) for batch in stream)
+        frames.extend(_coded(columns(batch, ids), dictionaries) for batch in stream)
         reason = plain.damage or ("" if stream.ended else "the list of events does not end")
         found, around = stream.damage, Fields(closed=True) if after else stream.fields
     frame = pl.concat(frames)
@@ -64,6 +100,7 @@ def read_events(
         frame.with_columns(dictionary.decoded(frame[name]) for name, dictionary in dictionaries.items()),
         reason or _cut(around),
         (*caveats.damaged_lines(found.dropped + decode.dropped, found.repaired, place), *_around(around)),
+        ids.lost,
     )
 
 
@@ -99,12 +136,6 @@ def ns_of_whole_us(us: pl.Series) -> pl.Series:
         us.zip_with(us.is_between(0, _LONGEST_US), pl.Series([None], dtype=pl.Int64).new_from_index(0, us.len()))
         * 1_000
     )
-
-
-def trailing_integers(values: Sequence[Number]) -> pl.Series:
-    """Int64 of the number a text ends with (`Thread12`, `Stream0`, `7`); null without one."""
-    texts = pl.Series([None if value is None else str(value) for value in values], dtype=pl.String)
-    return texts.str.extract(r"(\d+)$", 1).cast(pl.Int64, strict=False)
 
 
 def ns_of_us(values: Sequence[Number]) -> pl.Series:

@@ -44,6 +44,7 @@ class Records:
     `earliest_ns` is the first start that can be true: 0 for clocks that start with the recording.
     `keys` are the columns `ops` and `calls` share that name the launching call; they need not be declared columns.
     Unusable times are allowed. `calls` may carry `kind`, else it follows from the API name.
+    `lost` counts the numbers beyond 64 bits, which are null here.
     """
 
     ops: pl.DataFrame
@@ -53,6 +54,7 @@ class Records:
     syncs: pl.DataFrame = field(default_factory=SYNCS.empty)
     caveats: tuple[Caveat, ...] = ()
     earliest_ns: int = 1
+    lost: int = 0
 
 
 def trace_of(source: Source, format_name: str, records: Records, **facts: Any) -> Trace:
@@ -62,12 +64,14 @@ def trace_of(source: Source, format_name: str, records: Records, **facts: Any) -
     raw_markers, marker_caveats = _closed_ranges(records.markers)
     ops, raw_calls = with_launch_ids(ops, raw_calls, records.keys)
     calls = build.calls(_declared(raw_calls, CALLS.column_names()))
-    gpu_ops = build.gpu_ops(_declared(ops, GPU_OPS.column_names()))
+    narrow, lost = _narrow(ops)
+    gpu_ops = build.gpu_ops(_declared(narrow, GPU_OPS.column_names()))
     markers = build.markers(_declared(raw_markers, MARKERS.column_names()))
     processes = gpu_ops["pid"].drop_nulls().n_unique()
     found = (
         *((caveats.partial_file(source.damage),) if source.damage else ()),
         *records.caveats,
+        *caveats.numbers_out_of_range(records.lost + lost),
         *time_caveats,
         *call_caveats,
         *marker_caveats,
@@ -135,9 +139,15 @@ def _possible(time: pl.Expr) -> pl.Expr:
     return time.is_between(-caveats.LATEST_NS, caveats.LATEST_NS, closed="none")
 
 
+def _narrow(ops: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """Devices and sizes as Int32, and how many of them do not fit and are unknown."""
+    names = [name for name in ops.columns if name in _INT32]
+    narrow = ops.with_columns(pl.col(name).cast(pl.Int32, strict=False) for name in names)
+    return narrow, sum(narrow[name].null_count() - ops[name].null_count() for name in names)
+
+
 def _declared(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    narrow = [pl.col(name).cast(pl.Int32, strict=False) for name in frame.columns if name in _INT32]
-    return frame.with_columns(narrow).select(name for name in frame.columns if name in columns)
+    return frame.select(name for name in frame.columns if name in columns)
 
 
 _INT32 = ("device", *(f"{size}_{axis}" for size in ("grid", "block") for axis in "xyz"))

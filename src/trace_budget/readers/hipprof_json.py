@@ -17,7 +17,7 @@ import polars as pl
 from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.files.inflate import PlainStream
-from trace_budget.readers.chrome_events import Number, integers, ns_of_us, read_events, trailing_integers
+from trace_budget.readers.chrome_events import Ids, Number, integers, ns_of_us, read_events
 from trace_budget.readers.database_trace import Records, trace_of
 from trace_budget.schema.trace import Trace
 
@@ -62,7 +62,7 @@ def _recognises(head: Head) -> bool:
     return head.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") and _CATEGORY.search(head.data) is not None
 
 
-def _columns(events: Sequence[_Event]) -> pl.DataFrame:
+def _columns(events: Sequence[_Event], ids: Ids) -> pl.DataFrame:
     """Spans (X) of hipprof's categories, and the names of processes (M)."""
     rows = [event for event in events if event.ph == "M" or (event.ph == "X" and str(event.cat).startswith("HIP"))]
     args = [event.args or _NO_ARGS for event in rows]
@@ -72,18 +72,18 @@ def _columns(events: Sequence[_Event]) -> pl.DataFrame:
         "cat": pl.Series([event.cat or "" for event in rows], dtype=pl.String),
         "name": pl.Series([event.name for event in rows], dtype=pl.String),
         "lane": pl.Series([str(event.tid) for event in rows], dtype=pl.String),
-        "track": integers([event.pid for event in rows]),
+        "track": ids([event.pid for event in rows]),
         "title": pl.Series(titles, dtype=pl.String),
-        "number": trailing_integers([event.tid for event in rows]),
+        "number": ids.trailing([event.tid for event in rows]),
         "begin": integers([a.begin for a in args]),
         "end": integers([a.end for a in args]),
         "relative": relative,
         "length": length,
-        "device": integers([a.device for a in args]),
-        "queue": integers([a.queue for a in args]),
-        "pid": integers([a.process for a in args]),
-        "correlation": integers([a.index for a in args]),
-        "bytes": integers([a.bytes for a in args]),
+        "device": ids([a.device for a in args]),
+        "queue": ids([a.queue for a in args]),
+        "pid": ids([a.process for a in args]),
+        "correlation": ids([a.index for a in args]),
+        "bytes": ids([a.bytes for a in args]),
     }
     return pl.DataFrame([series.alias(name) for name, series in fields.items()])
 
@@ -111,6 +111,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             ranges.with_columns(pl.lit("annotation").alias("kind")),
             ("pid", "correlation") if by_process else ("correlation",),
             caveats=file.caveats,
+            lost=file.lost,
         ),
         vendor="Hygon",
         source_bytes=path.stat().st_size,
@@ -120,9 +121,9 @@ def _read(path: Path, options: ReadOptions) -> Trace:
 
 def _with_processes(frame: pl.DataFrame) -> pl.DataFrame:
     """Spans with the process their track is named after where `args` does not tell it."""
-    titles = frame.filter(pl.col("name").cast(pl.String) == "process_name").select(
-        "track", pl.col("title").cast(pl.String).str.extract(_PROCESS, 1).cast(pl.Int64).alias("titled_pid")
-    )
+    titled = pl.col("title").cast(pl.String).str.extract(_PROCESS, 1).cast(pl.Int64, strict=False)
+    processes = frame.filter(pl.col("name").cast(pl.String) == "process_name")
+    titles = processes.select("track", titled.alias("titled_pid"))
     spans = frame.filter(pl.col("cat").cast(pl.String) != "").drop("title")
     joined = spans.join(titles.unique("track", keep="first"), on="track", how="left", maintain_order="left")
     return joined.with_columns(pl.coalesce("pid", "titled_pid").alias("pid"))

@@ -76,13 +76,9 @@ def element_caveats(strangers: int) -> tuple[Caveat, ...]:
 
 def number_caveats(lost: int, unreadable: int) -> tuple[Caveat, ...]:
     """Ids beyond 64 bits and arguments that are no object."""
-    found: list[Caveat] = []
-    if lost:
-        found.append(Caveat("numbers_out_of_range", "ids or sizes beyond 64-bit integers are unknown", lost))
-    if unreadable:
-        text = "events whose arguments are no object: stream, device and launch are unknown"
-        found.append(Caveat("unreadable_arguments", text, unreadable, "warning"))
-    return tuple(found)
+    text = "events whose arguments are no object: stream, device and launch are unknown"
+    odd = (Caveat("unreadable_arguments", text, unreadable, "warning"),) if unreadable else ()
+    return (*shared.numbers_out_of_range(lost), *odd)
 
 
 def _no_gpu_ops(events: int) -> Caveat:

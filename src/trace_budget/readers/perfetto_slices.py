@@ -172,7 +172,9 @@ def _tracks(session: Session) -> pl.DataFrame:
         "track_id",
         "track_tid",
         "pid",
-        pl.coalesce(*(name.extract(pattern) for pattern in _TRACK_DEVICE)).cast(pl.Int64).alias("track_device"),
+        pl.coalesce(*(name.extract(pattern) for pattern in _TRACK_DEVICE))
+        .cast(pl.Int64, strict=False)
+        .alias("track_device"),
         name.extract(_TRACK_STREAM).cast(pl.Int64, strict=False).alias("track_stream"),
         name.extract(_TRACK_QUEUE).cast(pl.Int64, strict=False).alias("track_queue"),
     )

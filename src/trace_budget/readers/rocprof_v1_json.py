@@ -17,7 +17,7 @@ import polars as pl
 
 from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
-from trace_budget.readers.chrome_events import Number, integers, ns_of_whole_us, read_events
+from trace_budget.readers.chrome_events import Ids, Number, integers, ns_of_whole_us, read_events
 from trace_budget.readers.database_trace import Records, trace_of
 from trace_budget.schema import caveats
 from trace_budget.schema.trace import Caveat, Trace
@@ -72,7 +72,7 @@ def _recognises(head: Head) -> bool:
     return bool(_START.match(head.data) and _OWN.search(head.data)) and not _HIPPROF.search(head.data)
 
 
-def _columns(events: Sequence[_Event]) -> pl.DataFrame:
+def _columns(events: Sequence[_Event], ids: Ids) -> pl.DataFrame:
     """The spans; the event's pid is the section of the file."""
     rows = [event for event in events if event.ph == "X"]
     args = [event.args or _NO_ARGS for event in rows]
@@ -80,17 +80,17 @@ def _columns(events: Sequence[_Event]) -> pl.DataFrame:
     begin, end = integers([a.begin for a in args]), integers([a.end for a in args])
     fields = {
         "name": pl.Series([event.name for event in rows], dtype=pl.String),
-        "section": integers([event.pid for event in rows]),
+        "section": ids([event.pid for event in rows]),
         "exact": begin.is_not_null(),
         "start_ns": begin.zip_with(begin.is_not_null(), ns_of_whole_us(start_us)),
         "end_ns": end.zip_with(begin.is_not_null(), ns_of_whole_us(start_us + length_us)),
-        "device": integers([a.gpu_id if a.dev_id is None else a.dev_id for a in args]),
-        "queue": integers([a.queue_id for a in args]),
-        "stream": integers([a.stream_id for a in args]),
-        "pid": integers([a.pid for a in args]),
-        "tid": integers([event.tid if a.tid is None else a.tid for event, a in zip(rows, args, strict=True)]),
-        "grid_x": integers([a.grd for a in args]),
-        "block_x": integers([a.wgr for a in args]),
+        "device": ids([a.gpu_id if a.dev_id is None else a.dev_id for a in args]),
+        "queue": ids([a.queue_id for a in args]),
+        "stream": ids([a.stream_id for a in args]),
+        "pid": ids([a.pid for a in args]),
+        "tid": ids([event.tid if a.tid is None else a.tid for event, a in zip(rows, args, strict=True)]),
+        "grid_x": ids([a.grd for a in args]),
+        "block_x": ids([a.wgr for a in args]),
     }
     return pl.DataFrame([series.alias(name) for name, series in fields.items()])
 
@@ -110,6 +110,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
         ranges.select(pl.lit("annotation").alias("kind"), "name", "pid", "tid", *_TIMES),
         ("correlation",),
         caveats=(*file.caveats, *doubled),
+        lost=file.lost,
     )
     return trace_of(
         file,

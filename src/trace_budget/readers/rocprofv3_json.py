@@ -90,6 +90,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
                 *twice,
                 *_nameless(found),
             ),
+            lost=sum(process.lost for process in found),
         ),
         device_name=_device_name(found),
         vendor="AMD",

@@ -18,6 +18,9 @@ from trace_budget.intervals import Int64Array
 from trace_budget.readers.csv_trace import positive
 
 _BITS = (1 << 64) - 1
+_INT64 = range(-(1 << 63), 1 << 63)
+_RECORDED = range(-(1 << 63), 1 << 64)
+_UNKNOWN = -1
 _GPU = 2
 
 
@@ -138,6 +141,7 @@ def decoders() -> dict[str, TypedList[Any]]:
 
 # the integers taken from each record: column, path in the record
 _COMMON = {"start_ns": "start_timestamp", "end_ns": "end_timestamp", "correlation": "correlation_id.internal"}
+_TIMES = 2  # the first two of each record
 _NAMED = {**_COMMON, "kind_number": "kind", "operation": "operation"}
 _SIZES = {
     f"{ours}_{axis}": f"dispatch_info.{recorded}.{axis}"
@@ -178,7 +182,10 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One process's records, named like the declared tables; `nameless` dispatches have no symbol."""
+    """One process's records, named like the declared tables.
+
+    `nameless` dispatches have no symbol; `lost` ids and sizes are beyond 64 bits, and unknown.
+    """
 
     ops: pl.DataFrame
     calls: pl.DataFrame
@@ -186,6 +193,7 @@ class Found:
     device_names: dict[int, str]
     dispatches: int
     nameless: int
+    lost: int
 
 
 class Process:
@@ -193,7 +201,9 @@ class Process:
 
     def __init__(self, names: Names, pid: int | None = None) -> None:
         self._names = names
-        self.pid = pid
+        fits = pid is None or pid in _INT64
+        self.pid = pid if fits else None
+        self._lost = int(not fits)
         self._agents: list[_Agent] = []
         self._strings = _Strings()
         self._symbols: dict[int, str] = {}
@@ -203,12 +213,15 @@ class Process:
         """Take the next objects of one part."""
         if part == "agents":
             self._agents.extend(objects)
+            self._lost += sum(agent.logical_node_id not in _INT64 for agent in objects)
         elif part == "strings" and objects:
             self._strings = objects[0]
         elif part == "kernel_symbols":
-            self._symbols.update((symbol.kernel_id, symbol.best_name()) for symbol in objects)
+            self._symbols.update((_kept(symbol.kernel_id), symbol.best_name()) for symbol in objects)
         elif part in _FIELDS and objects:
-            self._blocks[part].append(_block(list(map(_GETTERS[part], objects))))
+            block, lost = _block(list(map(_GETTERS[part], objects)))
+            self._blocks[part].append(block)
+            self._lost += lost
 
     def read(self) -> Found:
         """The records as columns: names as codes, devices as numbers, `none` as null."""
@@ -221,6 +234,7 @@ class Process:
             {agent.logical_node_id: agent.product_name or agent.name for agent in gpus},
             kernels.height,
             nameless,
+            self._lost,
         )
 
     def _rows(self, part: str) -> pl.DataFrame:
@@ -228,13 +242,13 @@ class Process:
         blocks = self._blocks[part]
         table = np.concatenate(blocks) if blocks else np.empty((0, len(_FIELDS[part])), np.int64)
         frame = pl.DataFrame({name: table[:, i] for i, name in enumerate(_FIELDS[part])})
-        known = [pl.when(pl.col(name) != -1).then(pl.col(name)).alias(name) for name in frame.columns]
+        known = [pl.when(pl.col(name) != _UNKNOWN).then(pl.col(name)).alias(name) for name in frame.columns]
         pid = pl.lit(self.pid, pl.Int64).alias("pid")
         return frame.with_columns(known).with_columns(positive("correlation"), pid)
 
     def _kernels(self) -> tuple[pl.DataFrame, int]:
         rows = self._rows("kernel_dispatch")
-        ids = rows["kernel"].unique(maintain_order=True)
+        ids = rows["kernel"].drop_nulls().unique(maintain_order=True)
         codes = [self._names.ops.code(self._symbols.get(number) or f"kernel {number}") for number in ids]
         texts = pl.Series(codes, dtype=pl.UInt32)
         name = rows["kernel"].replace_strict(ids, texts, default=None, return_dtype=pl.UInt32)
@@ -281,14 +295,24 @@ class Process:
         """The number rocprofv3's CSV shows for an agent: its place among the nodes the process sees."""
         if not self._agents:
             return pl.lit(None, pl.Int64).alias("device")
-        handles, nodes = zip(*((agent.id.handle, agent.logical_node_id) for agent in self._agents), strict=True)
-        numbers = dict(zip(_block([handles])[0].tolist(), nodes, strict=True))
+        numbers = {
+            _kept(agent.id.handle): agent.logical_node_id if agent.logical_node_id in _INT64 else None
+            for agent in self._agents
+        }
         return pl.col(handle).replace_strict(numbers, default=None, return_dtype=pl.Int64).alias("device")
 
 
-def _block(rows: list[tuple[int, ...]]) -> Int64Array:
-    """Integers as a table; handles beyond the positive range keep their bits."""
+def _block(rows: list[tuple[int, ...]]) -> tuple[Int64Array, int]:
+    """Integers as a table, and how many of them, times apart, are beyond 64 bits."""
     try:
-        return np.array(rows, dtype=np.int64)
+        return np.array(rows, dtype=np.int64), 0
     except OverflowError:
-        return np.array([[value & _BITS for value in row] for row in rows], dtype=np.uint64).view(np.int64)
+        kept = np.array([[_kept(value) for value in row] for row in rows], dtype=np.int64)
+        return kept, sum(value not in _RECORDED for row in rows for value in row[_TIMES:])
+
+
+def _kept(value: int) -> int:
+    """A handle beyond the positive range keeps its bits; what is beyond 64 bits is unknown."""
+    if value in _INT64:
+        return value
+    return (value & _BITS) - (1 << 64) if value in _RECORDED else _UNKNOWN

@@ -18,7 +18,7 @@ import polars as pl
 from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.intervals import Int64Array
-from trace_budget.readers.chrome_events import Number, integers, ns_of_whole_us, read_events
+from trace_budget.readers.chrome_events import Ids, Number, integers, ns_of_whole_us, read_events
 from trace_budget.readers.database_trace import Records, trace_of
 from trace_budget.schema import build
 from trace_budget.schema.trace import Caveat, Trace
@@ -58,7 +58,7 @@ def _recognises(head: Head) -> bool:
     return bool(_START.match(head.data) and _OWN.search(head.data)) and not _ROCPROF.search(head.data)
 
 
-def _columns(events: Sequence[_Event]) -> pl.DataFrame:
+def _columns(events: Sequence[_Event], ids: Ids) -> pl.DataFrame:
     """Spans (X), flow ends (s, f) and track names (M)."""
     rows = [event for event in events if event.ph in _PHASES]
     args = [event.args or _NO_ARGS for event in rows]
@@ -67,11 +67,11 @@ def _columns(events: Sequence[_Event]) -> pl.DataFrame:
         "ph": pl.Series([event.ph for event in rows], dtype=pl.String),
         "name": pl.Series([event.name for event in rows], dtype=pl.String),
         "text": pl.Series([a.desc if a.name is None else a.name for a in args], dtype=pl.String),
-        "track": integers([event.pid for event in rows]),
-        "lane": integers([event.tid for event in rows]),
+        "track": ids([event.pid for event in rows]),
+        "lane": ids([event.tid for event in rows]),
         "start_us": start_us,
         "end_us": start_us + integers([event.dur for event in rows]),
-        "flow": integers([event.id for event in rows]),
+        "flow": ids([event.id for event in rows]),
     }
     return pl.DataFrame([series.alias(name) for name, series in fields.items()])
 
@@ -99,6 +99,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             ranges.select(pl.lit("annotation").alias("kind"), pl.col("text").alias("name"), "pid", "tid", *_TIMES),
             ("correlation",),
             caveats=(*file.caveats, _whole_microseconds(work)),
+            lost=file.lost,
         ),
         vendor="AMD",
         source_bytes=path.stat().st_size,

@@ -107,6 +107,12 @@ def nameless(ops: pl.DataFrame) -> tuple[Caveat, ...]:
     return (Caveat("nameless_kernels", text, count, "warning"),) if count else ()
 
 
+def numbers_out_of_range(lost: int) -> tuple[Caveat, ...]:
+    """Numbers too large for the columns they belong in."""
+    text = "ids or sizes beyond 64-bit integers are unknown"
+    return (Caveat("numbers_out_of_range", text, lost),) if lost else ()
+
+
 def damaged_lines(dropped: int, repaired: int, example: str = "") -> tuple[Caveat, ...]:
     """Lines or events that broke the format: mended ones, and ones given up."""
     found: list[Caveat] = []
