@@ -233,3 +233,19 @@ def test_files_with_marks_of_byte_order_can_be_joined(tmp_path: Path) -> None:
     tables = read_csv(path, (shape,), "^Start").tables
     assert [table.frame["Name"].to_list() for table in tables] == [["f"], ["g"]]
     assert [table.dropped for table in tables] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("end", "damage"),
+    [
+        ("1,f(int)\n2,g(i", "the last line has no end"),
+        ("1,f(int)\n2,f(int)", ""),
+        ('1,f(int)\n2,"g(int)"', ""),
+        ("1,f(int)\n2,g(i\n", ""),
+    ],
+)
+def test_a_last_name_that_may_be_cut_short_is_told(tmp_path: Path, end: str, damage: str) -> None:
+    """A name that another row has, or whose quotes are closed, is whole."""
+    file = read(tmp_path, "Start,Kernel_Name\n" + end)
+    assert file.damage == damage
+    assert file.tables[0].frame.height == 2

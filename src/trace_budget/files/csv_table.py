@@ -100,7 +100,7 @@ def read_csv(path: Path, shapes: tuple[Shape, ...], header_like: str, ends: str 
         for chunk in _whole_lines(stream):
             builder.feed(chunk)
             last = chunk[-1:]
-        cut = "the last line has no end" if last != b"\n" and builder.last_line_dropped else ""
+        cut = "the last line has no end" if last != b"\n" and builder.may_end_early(last) else ""
         return CsvFile(path, builder.tables(), stream.damage or cut)
 
 
@@ -134,7 +134,12 @@ class _Builder:
         self._odd_headers: list[int] = []
         self._unknown: tuple[int, int] | None = None
         self._doubt: tuple[_OpenTable, int] | None = None
-        self.last_line_dropped = False
+        self._last_line_dropped = False
+
+    def may_end_early(self, last: bytes) -> bool:
+        """Whether what ends with this byte, which ends no line, is no whole row, or may be none: a name cut short."""
+        opened = self._open
+        return self._last_line_dropped or (last != b'"' and opened is not None and opened.ends_with_new_name())
 
     def feed(self, chunk: bytes) -> None:
         lines = _split(chunk)
@@ -217,7 +222,7 @@ class _Builder:
             return
         self._settle(lines)
         if lines.len():
-            self.last_line_dropped = self._open.add(lines, first_number)
+            self._last_line_dropped = self._open.add(lines, first_number)
 
     def _compare(self, lines: pl.Series) -> None:
         """A header of fewer cells than its first row has lost its end, and may have been one that is wanted.
@@ -309,6 +314,14 @@ class _OpenTable:
         if name in self._dictionaries:
             return self._dictionaries[name].codes(column)
         return column.cast(pl.Int64, strict=False) if name in self.shape.integers else column
+
+    def ends_with_new_name(self) -> bool:
+        """Whether the last cell of the last row is a name that no other row has."""
+        name = self.shape.wide
+        if name not in self._dictionaries or self.shape.column_of(self._header[-1]) != name or not self._frames:
+            return False
+        last = self._frames[-1][name][-1]
+        return sum(int((frame[name] == last).sum()) for frame in self._frames) == 1
 
     def table(self) -> CsvTable:
         frame = self._without_headers(pl.concat(self._frames) if self._frames else self._empty())

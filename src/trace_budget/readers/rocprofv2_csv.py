@@ -13,7 +13,7 @@ import polars as pl
 
 from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
-from trace_budget.files.csv_table import Cells, CsvFile, Shape, first_lines, header_cells, read_csv
+from trace_budget.files.csv_table import Cells, CsvFile, CsvTable, Shape, first_lines, header_cells, read_csv
 from trace_budget.readers.csv_trace import (
     NO_CALLS,
     NO_MARKERS,
@@ -89,7 +89,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
 
 
 def _dispatches(file: CsvFile) -> pl.DataFrame:
-    counters = [name for table in file.of("dispatches") for name in table.header if name and name not in _KNOWN]
+    counters = _counters(file.of("dispatches"))
     if counters:
         message = "a performance-counter run: kernels run one by one, their times are no decode step's"
         found = f"counters {', '.join(counters[:4])}"
@@ -98,6 +98,15 @@ def _dispatches(file: CsvFile) -> pl.DataFrame:
     # the correlation ids of this file are not those of the API trace
     correlation = pl.lit(None, pl.Int64).alias("correlation")
     return rows.select(*_kind_and_name(pl.lit("kernel"), pl.col("Kernel_Name")), correlation, *columns(rows, _DISPATCH))
+
+
+def _counters(tables: tuple[CsvTable, ...]) -> list[str]:
+    """Unknown columns; not those of a header as long as a first one without any: that is this header, damaged."""
+    unknown = [[name for name in table.header if name and name not in _KNOWN] for table in tables]
+    if not unknown[0]:
+        widths = [len(table.header) for table in tables]
+        unknown = [names for names, width in zip(unknown, widths, strict=True) if width != widths[0]]
+    return [name for names in unknown for name in names]
 
 
 def _activity(file: CsvFile) -> pl.DataFrame:
