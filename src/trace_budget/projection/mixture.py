@@ -14,6 +14,7 @@ from trace_budget.projection.statistics import pairs_needed, runs_needed
 from trace_budget.projection.target import runs
 from trace_budget.projection.token import token_of
 from trace_budget.projection.verdict import Percent, Verdict, judge
+from trace_budget.schema.caveats import of_several
 from trace_budget.schema.findings import PHASES, Found
 from trace_budget.schema.options import LARGEST, Policy, TokenInput
 from trace_budget.schema.trace import Caveat
@@ -122,8 +123,9 @@ def mix(phases: Sequence[Phase], candidate: Candidate, asked: TokenInput, policy
     contended = any(projection.limits.contended for projection in hits)
     invalid = next((each.verdict.why for each in (main, *hits) if each.verdict.verdict == "INVALID"), "")
     answers = _least_sure(shares)
+    caveats = [(f"phase {share.phase}", share.projection.caveats) for share in shares if share.projection]
     verdict = judge(pct, answers, policy, invalid, contended, main.saving.bound_only)
-    return Mixture(tuple(shares), step_ns, pct, verdict, main, answers, _caveats(shares))
+    return Mixture(tuple(shares), step_ns, pct, verdict, main, answers, of_several(caveats))
 
 
 def _least_sure(shares: Sequence[Share]) -> dict[str, Answer]:
@@ -138,16 +140,3 @@ def _least_sure(shares: Sequence[Share]) -> dict[str, Answer]:
         alike = all(other.grade == answer.grade for _, other in given)
         out[key] = answer if alike else replace(answer, text=f"phase {phase}: {answer.text}")
     return out
-
-
-def _caveats(shares: Sequence[Share]) -> tuple[Caveat, ...]:
-    """What is to be known of any phase; what is not the same for all names its phase."""
-    told: dict[Caveat, list[str]] = {}
-    counted = [share for share in shares if share.projection is not None]
-    for share in counted:
-        for caveat in share.projection.caveats if share.projection else ():
-            told.setdefault(caveat, []).append(share.phase)
-    return tuple(
-        caveat if len(phases) == len(counted) else replace(caveat, text=f"phase {', '.join(phases)}: {caveat.text}")
-        for caveat, phases in told.items()
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import polars as pl
 
@@ -11,12 +10,12 @@ from trace_budget.projection.candidates import CandidateSet
 from trace_budget.projection.rank import Ranked, Ranking, verdicts
 from trace_budget.reports.project import document
 from trace_budget.reports.structure import steps_facts
+from trace_budget.schema.caveats import MOST_NAMED, of_several
 from trace_budget.schema.findings import Found
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Caveat
 from trace_budget.units import show_number, show_pct, show_us, us_from_ns
 
-MOST_NAMED = 4
 COLUMNS = (
     TableColumn("candidate", "candidate"),
     TableColumn("us_per_call", "us/call", 3),
@@ -63,20 +62,10 @@ def rank_report(found: Found, ranking: Ranking, asked: CandidateSet) -> Report:
 
 def _caveats(rows: Sequence[Ranked]) -> tuple[Caveat, ...]:
     """What is to be known of all candidates, and of some with their names; of one kind the first few."""
-    told: dict[Caveat, list[str]] = {}
-    for row in rows:
-        for caveat in row.alone.caveats:
-            told.setdefault(caveat, []).append(row.candidate.id)
     out: dict[str, list[Caveat]] = {}
-    for caveat, ids in told.items():
-        named = caveat if len(ids) == len(rows) else replace(caveat, text=f"{_listed(ids)}: {caveat.text}")
-        out.setdefault(caveat.code, []).append(named)
+    for caveat in of_several([(row.candidate.id, row.alone.caveats) for row in rows]):
+        out.setdefault(caveat.code, []).append(caveat)
     return tuple(each for alike in out.values() for each in _first_few(alike))
-
-
-def _listed(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
-    return ", ".join(ids[:MOST_NAMED]) + more
 
 
 def _first_few(alike: Sequence[Caveat]) -> Iterator[Caveat]:

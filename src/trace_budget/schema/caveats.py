@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 
 from trace_budget.schema.trace import Caveat
 
+MOST_NAMED = 4
 # the difference of two times below it fits in 64 bits
 LATEST_NS = 1 << 62
+
+
+def of_several(given: Sequence[tuple[str, Sequence[Caveat]]]) -> tuple[Caveat, ...]:
+    """The caveats of several things by name, each once; what is not the same for all says of which it is."""
+    told: dict[Caveat, list[str]] = {}
+    for name, caveats in given:
+        for caveat in dict.fromkeys(caveats):
+            told.setdefault(caveat, []).append(name)
+    return tuple(
+        caveat if len(names) == len(given) else replace(caveat, text=f"{_listed(names)}: {caveat.text}")
+        for caveat, names in told.items()
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def usable_times(ops: pl.DataFrame, earliest_ns: int = 1) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
