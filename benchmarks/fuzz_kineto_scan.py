@@ -25,11 +25,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from kineto_mutants import segment  # noqa: E402
-from trace_budget.readers.kineto_collector import Collector  # noqa: E402
-from trace_budget.readers.kineto_events import decode  # noqa: E402
-from trace_budget.readers.kineto_scan import COLUMNS, Scanner, find_scanner  # noqa: E402
+from trace_budget.readers.kineto.collector import Collector  # noqa: E402
+from trace_budget.readers.kineto.events import decode  # noqa: E402
+from trace_budget.readers.kineto.scan import COLUMNS, Scanner, find_scanner  # noqa: E402
 
-SOURCE = ROOT / "src/trace_budget/readers/kineto_scan.c"
+SOURCE = ROOT / "src/trace_budget/readers/kineto/scan.c"
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
 WIDTHS = (8 * len(COLUMNS), 24, 16, 4)
 WHOLE, CLOSED_EARLY, DECLINED = range(3)

@@ -10,8 +10,8 @@ import pytest
 
 from trace_budget.contracts import ReadOptions
 from trace_budget.errors import TraceBudgetError
-from trace_budget.readers import kineto
-from trace_budget.readers.kineto_scan import SWITCH, built_library
+from trace_budget.readers.kineto.kineto import kineto
+from trace_budget.readers.kineto.scan import SWITCH, built_library
 from trace_budget.schema.trace import Trace
 
 needs_library = pytest.mark.skipif(built_library() is None, reason="the accelerator was not built")

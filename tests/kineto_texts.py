@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trace_budget.contracts import ReadOptions
-from trace_budget.readers.kineto import read
+from trace_budget.readers.kineto.kineto import read
 from trace_budget.schema.trace import Trace
 
 LAYOUTS = ("kineto", "one_line", "indented", "minified", "sorted_keys")

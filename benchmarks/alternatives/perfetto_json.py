@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from trace_budget.files.trace_processor import session
+from trace_budget.io.perfetto.trace_processor import session
 
 query = "SELECT count(*) AS n, sum(dur) AS ns FROM slice WHERE category IN ('kernel', 'gpu_memcpy', 'gpu_memset')"
 with session(Path(sys.argv[1])) as opened:

@@ -110,7 +110,7 @@ def _help() -> int:
 
 
 def _told(error: OSError) -> int:
-    from trace_budget.files.standard import stdout_failed
+    from trace_budget.io.std_streams import stdout_failed
 
     failure = stdout_failed(error)
     if isinstance(failure, SystemExit):
@@ -135,7 +135,7 @@ def _run(arguments: list[str]) -> int:
 
     from trace_budget.cli import NAMES, PROGRAM, build
     from trace_budget.errors import UsageError
-    from trace_budget.files.standard import told_stdout
+    from trace_budget.io.std_streams import told_stdout
 
     asked = arguments[:1] if arguments[:1] and arguments[0] in NAMES else []
     wanted = asked or NAMES
@@ -155,7 +155,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _fail(text: str, code: int) -> int:
-    from trace_budget.files.standard import say
+    from trace_budget.io.std_streams import say
     from trace_budget.text import safe
 
     say(f"trace-budget: {safe(' '.join(text.splitlines()))}")

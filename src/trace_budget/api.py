@@ -12,7 +12,7 @@ from trace_budget.analysis.overlap import find_overlap
 from trace_budget.analysis.steps import find_steps
 from trace_budget.contracts import Reader, ReadOptions
 from trace_budget.errors import InputError, NotInTraceError
-from trace_budget.readers.detect import detect
+from trace_budget.inputs.detect import detect
 from trace_budget.schema.caveats import advice_for
 from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Change, Policy, Range, Scope, Selection, TokenInput
@@ -20,8 +20,8 @@ from trace_budget.schema.trace import Trace
 
 # The rooms of the other questions are imported by the functions that ask them: a command pays for its own alone.
 if TYPE_CHECKING:
+    from trace_budget.comparison.compare import Asked
     from trace_budget.projection.candidates import Candidate, CandidateSet
-    from trace_budget.projection.compare import Asked
     from trace_budget.projection.project import Projection
     from trace_budget.reports.check import Checked
     from trace_budget.schema.page import Curve, Page
@@ -60,7 +60,7 @@ def open_traces(
 
 
 def _opened(place: Path, format: str | None, options: ReadOptions) -> Iterator[Trace]:  # noqa: A002
-    from trace_budget.readers.folder import chosen, is_folder
+    from trace_budget.inputs.folder import chosen, is_folder
 
     if not is_folder(place):
         yield _read(detect(place, format), place, options)
@@ -76,7 +76,7 @@ def _opened(place: Path, format: str | None, options: ReadOptions) -> Iterator[T
 def _read(reader: Reader, path: Path, options: ReadOptions) -> Trace:
     if not options.cache:
         return reader.read(path, options)
-    from trace_budget.readers.cache import read_cached
+    from trace_budget.inputs.cache import read_cached
 
     return read_cached(reader, path, options)
 
@@ -147,7 +147,7 @@ def layers_report(
 ) -> Report:
     """The layers of a step and who hits which; `capture` is a trace of the graph capture, for names."""
     from trace_budget.analysis.capture import captured_names
-    from trace_budget.readers.graph_capture import read_capture
+    from trace_budget.readers.kineto.graph_capture import read_capture
     from trace_budget.reports import capture as capture_room
     from trace_budget.reports import structure
 
@@ -215,9 +215,9 @@ def sensitivity(
     policy: Policy | None = None,
 ) -> Curve:
     """What every saving per call of the candidate's kernel is worth."""
+    from trace_budget.pages import curve as curve_room
     from trace_budget.projection.project import Ask
     from trace_budget.projection.project import project_candidate as one_candidate
-    from trace_budget.reports import curve as curve_room
 
     ask = Ask(analyse(trace, scope), candidate, token or TokenInput(), policy or Policy())
     return curve_room.sensitivity(ask, one_candidate(ask.found, candidate, ask.token, ask.policy))
@@ -231,9 +231,9 @@ def candidate_page(
     policy: Policy | None = None,
 ) -> Page:
     """The answer of `project` with its pictures."""
+    from trace_budget.pages import page as page_room
     from trace_budget.projection.project import Ask
     from trace_budget.projection.project import project_candidate as one_candidate
-    from trace_budget.reports import page as page_room
     from trace_budget.reports import project as project_room
 
     ask = Ask(analyse(trace, scope), candidate, token or TokenInput(), policy or Policy())
@@ -243,8 +243,8 @@ def candidate_page(
 
 def ranking_page(trace: Trace, asked: CandidateSet, scope: Scope = EVERYTHING) -> Page:
     """The answer of `rank` with its pictures."""
+    from trace_budget.pages import page as page_room
     from trace_budget.projection.rank import rank
-    from trace_budget.reports import page as page_room
     from trace_budget.reports import rank as rank_room
 
     found = analyse(trace, scope)
@@ -256,9 +256,9 @@ def trace_page(
     trace: Trace, scope: Scope = EVERYTHING, token: TokenInput | None = None, policy: Policy | None = None
 ) -> Page:
     """The pictures of a trace without a candidate, with the answer of `threshold`."""
+    from trace_budget.pages import page as page_room
     from trace_budget.projection.threshold import threshold
     from trace_budget.reports import inverse
-    from trace_budget.reports import page as page_room
 
     found, wanted = analyse(trace, scope), policy or Policy()
     rows, time = threshold(found, token or TokenInput(), wanted)
@@ -275,7 +275,7 @@ def candidate_report(
 ) -> Report:
     """What one candidate (a kernel or a fused sequence) does end to end; `others` are further ranks of the job."""
     from trace_budget.projection.project import project_candidate as one_candidate
-    from trace_budget.projection.ranks import distinct_ranks
+    from trace_budget.projection.replay.collectives import distinct_ranks
     from trace_budget.reports import project as project_room
 
     distinct_ranks((trace, *others))
@@ -295,7 +295,7 @@ def mixture_report(
 ) -> Report:
     """What a candidate does to a workload of several phases; `weights` are shares of steps by phase."""
     from trace_budget.projection.mixture import Phase, mix
-    from trace_budget.projection.ranks import distinct_ranks
+    from trace_budget.projection.replay.collectives import distinct_ranks
     from trace_budget.reports import mixture as mixture_room
 
     distinct_ranks((trace, *others))
@@ -312,7 +312,7 @@ def mixture_report(
 def rank_report(trace: Trace, asked: CandidateSet, scope: Scope = EVERYTHING, others: Sequence[Trace] = ()) -> Report:
     """Many candidates: each alone, all together, and what each adds to the rest."""
     from trace_budget.projection.rank import rank
-    from trace_budget.projection.ranks import distinct_ranks
+    from trace_budget.projection.replay.collectives import distinct_ranks
     from trace_budget.reports import rank as rank_room
 
     distinct_ranks((trace, *others))
@@ -322,7 +322,7 @@ def rank_report(trace: Trace, asked: CandidateSet, scope: Scope = EVERYTHING, ot
 
 def timeline(trace: Trace, wanted: Candidate | CandidateSet, scope: Scope = EVERYTHING) -> Drawing:
     """A step (all of `scope.steps`, if given) as measured and as projected, to be drawn in time."""
-    from trace_budget.reports import timeline as timeline_room
+    from trace_budget.pages import timeline as timeline_room
 
     return timeline_room.timeline(analyse(trace, scope), wanted, several=scope.steps is not None)
 
@@ -348,8 +348,8 @@ def compare_report(
     before: Trace, after: Trace, asked: Asked | None = None, scope: Scope = EVERYTHING, basis: str = "auto"
 ) -> Report:
     """Predicted against realised: two runs set side by side."""
-    from trace_budget.projection.compare import Asked, compare_all
-    from trace_budget.projection.pairing import paired
+    from trace_budget.comparison.compare import Asked, compare_all
+    from trace_budget.comparison.pairing import paired
     from trace_budget.reports import compare as compare_room
 
     for trace in (before, after):

@@ -13,7 +13,7 @@ from captures import KERNELS, capture_file
 from shared_traces import SHARED, needs_shared
 from trace_budget import api
 from trace_budget.analysis.capture import capture_caveats, captured_names
-from trace_budget.readers.graph_capture import read_capture
+from trace_budget.readers.kineto.graph_capture import read_capture
 from trace_budget.schema import build
 from trace_budget.schema.capture import CapturedNames
 from trace_budget.schema.findings import Layers, Steps

@@ -6,7 +6,7 @@ import pytest
 from gpu_simulator import random_program, simulate, to_trace
 from trace_budget import api
 from trace_budget.analysis.floor import dispatch_floor
-from trace_budget.projection.ground import ground
+from trace_budget.projection.replay.ground import ground
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -14,8 +14,8 @@ from trace_budget.batches.run import Workers, batch
 from trace_budget.batches.sources import Source
 from trace_budget.batches.work import FAILED, Trouble, record
 from trace_budget.errors import UsageError
-from trace_budget.files.store import LocalStore
-from trace_budget.readers.digest import beside, digest_of
+from trace_budget.inputs.digest import beside, digest_of
+from trace_budget.io.store import LocalStore
 
 
 def test_the_failure_of_a_file_goes_when_a_whole_one_takes_its_place(few: Path, tmp_path: Path) -> None:

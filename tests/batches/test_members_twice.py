@@ -14,7 +14,7 @@ import pytest
 from batches.datasets import QUESTION
 from batches.variants import attention_us, longer
 from trace_budget.batches.run import Workers, batch
-from trace_budget.files import archive as archives
+from trace_budget.io import archive as archives
 
 NAME = "run/trace.json.gz"
 

@@ -7,7 +7,7 @@ from trace_budget.batches.jobs import job_labels, sort_out
 from trace_budget.batches.names import told_by
 from trace_budget.batches.sources import Source
 from trace_budget.errors import UsageError
-from trace_budget.readers.ranks import job_facts, rank_in, shared_name
+from trace_budget.readers.rank_names import job_facts, rank_in, shared_name
 
 
 def one(relative: str, digest: str = "d", rank: int | None = None, world: int | None = None) -> Identity:

@@ -11,7 +11,7 @@ from batches.variants import longer
 from trace_budget.batches.dataset import failure_name
 from trace_budget.batches.names import told_by
 from trace_budget.batches.run import Workers, batch
-from trace_budget.readers.ranks import rank_in
+from trace_budget.readers.rank_names import rank_in
 
 
 def test_names_that_are_no_utf8_cost_nothing(few: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from batches.datasets import OPTIONS, content, finished
-from trace_budget.files.store import LocalStore
+from trace_budget.io.store import LocalStore
 
 TRIAL = ["unshare", "-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
 MOUNTS = shutil.which("unshare") is not None and subprocess.run(TRIAL, capture_output=True, check=False).returncode == 0

@@ -11,7 +11,7 @@ import pytest
 from batches.datasets import QUESTION, content, finished
 from trace_budget.batches.run import Workers, batch
 from trace_budget.errors import InputError, OutputError, UsageError
-from trace_budget.files.store import store_at
+from trace_budget.io.store import store_at
 
 fsspec = pytest.importorskip("fsspec")
 NUMBERS = count()  # the server keeps its buckets for as long as the process lives

@@ -12,7 +12,7 @@ import pytest
 from batches.datasets import QUESTION, content, finished, runs_in, started
 from trace_budget.batches.run import ANALYSING, Workers, batch
 from trace_budget.errors import InputError
-from trace_budget.files.store import STALE_SECONDS, TEMPORARY
+from trace_budget.io.store import STALE_SECONDS, TEMPORARY
 from trace_budget.schema.options import Policy
 
 

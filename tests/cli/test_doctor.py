@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from trace_budget._version import VERSION
-from trace_budget.readers.kineto_scan import built_library
+from trace_budget.readers.kineto.scan import built_library
 
 
 def test_versions_are_the_installed_ones(run: Callable[..., Any]) -> None:

@@ -18,7 +18,7 @@ PROJECT = ("project", "t.json", "--kernel", "k", "--free")
 STUCK = """
 import sys, time, types
 from pathlib import Path
-from trace_budget.files.write import new_file
+from trace_budget.io.atomic import new_file
 api = types.ModuleType("trace_budget.api")
 def formats_report():
     with new_file(Path(sys.argv[1]) / "out.json") as file:

@@ -90,7 +90,7 @@ def _duckdb_rows(block: Block) -> int | None:
 def _perfetto_rows(block: Block) -> int:
     import polars as pl
 
-    from trace_budget.files.trace_processor import session
+    from trace_budget.io.perfetto.trace_processor import session
 
     names = re.findall(r"\bAS (\w+)|^SELECT (\w+)", block.text)
     columns = {first or second: pl.String for first, second in sorted(names, key=lambda pair: pair[1] == "")}

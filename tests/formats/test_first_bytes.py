@@ -12,7 +12,7 @@ import pytest
 
 from formats.answers import SAMPLES, said
 from trace_budget import api
-from trace_budget.files import csv_table
+from trace_budget.io.csv import table as csv_table
 from trace_budget.schema.trace import Trace
 
 KERNELS = 63

@@ -12,7 +12,7 @@ from formats.answers import SAMPLES, Answer, ask
 from formats.folders import CAPTURE, copied, rank_text, written
 from trace_budget import api
 from trace_budget.errors import InputError
-from trace_budget.readers.folder import MOST_FILES, look_into
+from trace_budget.inputs.folder import MOST_FILES, look_into
 from trace_budget.schema.trace import Trace
 
 VLLM = "rank{0}.177370974{0}.pt.trace.json"
@@ -233,7 +233,7 @@ def test_folders_without_a_trace(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_thousands_of_files_is_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trace_budget.readers.folder.MOST_FILES", 3)
+    monkeypatch.setattr("trace_budget.inputs.folder.MOST_FILES", 3)
     written(tmp_path, {f"{index}.txt": "" for index in range(4)})
     with pytest.raises(InputError, match="holds too many files"):
         look_into(tmp_path)

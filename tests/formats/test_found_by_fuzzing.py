@@ -15,7 +15,7 @@ import pytest
 from formats.answers import SAMPLES, said
 from trace_budget import api
 from trace_budget.errors import InputError
-from trace_budget.files import json_segment
+from trace_budget.io.json import segment as json_segment
 from trace_budget.schema.trace import Trace
 
 KERNELS = 63

@@ -72,10 +72,11 @@ def _reading(path: Path, refusal: type[TraceBudgetError]) -> Callable[[bytes], N
 
 def _streams(path: Path, refusal: type[TraceBudgetError]) -> Callable[[bytes], None]:
     """Cuts and mends the bytes as every JSON reader does; whole documents give the same at every size of pieces."""
-    from trace_budget.files.inflate import PlainStream
-    from trace_budget.files.json_parts import PartStream
-    from trace_budget.files.json_stream import ObjectStream
-    from trace_budget.readers import kineto_events, rocprofv3_records
+    from trace_budget.io.inflate import PlainStream
+    from trace_budget.io.json.parts import PartStream
+    from trace_budget.io.json.stream import ObjectStream
+    from trace_budget.readers.kineto.kineto import events as kineto_events
+    from trace_budget.readers.rocprof import rocprofv3_records
 
     def objects(plain: PlainStream, piece: int) -> tuple[int, bool]:
         stream: Any = ObjectStream(plain, "traceEvents", kineto_events.decode, piece)
@@ -105,7 +106,7 @@ def _streams(path: Path, refusal: type[TraceBudgetError]) -> Callable[[bytes], N
 
 def _packets(data: bytes) -> None:
     """Follows the packets as a whole and piece by piece: the answer must be the same."""
-    from trace_budget.files.perfetto_packets import PacketCheck, PacketScan, starts_with_packets
+    from trace_budget.io.perfetto.packets import PacketCheck, PacketScan, starts_with_packets
 
     for follow in (PacketScan, PacketCheck):
         whole, pieces = follow(), follow()

@@ -87,7 +87,7 @@ def place_of(sample: Sample) -> Path:
     if sample.format != INGESTED:
         return ROOT / sample.name
     from trace_budget import api
-    from trace_budget.files.new_folder import write_folder
+    from trace_budget.io.new_folder import write_folder
     from trace_budget.schema.ingested import to_files
 
     folder = TemporaryDirectory(prefix="fuzz-ingested-")

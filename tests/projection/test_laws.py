@@ -14,8 +14,8 @@ from gpu_simulator import KINDS, Shown, random_program, simulate, to_trace
 from projection.random_traces import traces
 from trace_budget import api
 from trace_budget.projection.candidates import Candidate
-from trace_budget.projection.ground import Claim, Ground, Interval, interval
-from trace_budget.projection.shift import propagate
+from trace_budget.projection.replay.ground import Claim, Ground, Interval, interval
+from trace_budget.projection.replay.propagation import propagate
 from trace_budget.projection.target import Site, common_ground, site_of, target_of
 from trace_budget.schema import build
 from trace_budget.schema.options import Change, Selection

@@ -14,7 +14,7 @@ import pytest
 from shared_traces import SHARED, needs_shared
 from trace_budget import api
 from trace_budget.errors import InputError, NotInTraceError
-from trace_budget.projection.shift import propagate
+from trace_budget.projection.replay.propagation import propagate
 from trace_budget.projection.target import common_ground, site_of
 from trace_budget.schema.options import Change, Selection
 from trace_budget.schema.report import Report

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from trace_budget.readers.database_trace import Records, trace_of, with_launch_ids
+from trace_budget.readers.records import Records, trace_of, with_launch_ids
 from trace_budget.schema.tables import MARKERS
 
 NO_MARKERS = MARKERS.empty().drop("marker_id")

@@ -11,7 +11,7 @@ import pytest
 from captures import KERNELS, capture_file
 from shared_traces import SHARED, needs_shared
 from trace_budget.errors import InputError
-from trace_budget.readers.graph_capture import read_capture
+from trace_budget.readers.kineto.graph_capture import read_capture
 
 
 def test_launches_come_in_the_order_of_capture_with_their_kernels(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from sample_traces.make.hipprof_database import TWO_WORKERS_TRUTH as TWO
 import same_run as run
 from trace_budget.contracts import ReadOptions
 from trace_budget.errors import InputError
-from trace_budget.readers.detect import detect
-from trace_budget.readers.hipprof_db import READER
+from trace_budget.inputs.detect import detect
+from trace_budget.readers.hipprof.hipprof_db import READER
 from trace_budget.schema.trace import Trace
 
 SAMPLES = run.SAMPLES / "hipprof_db"

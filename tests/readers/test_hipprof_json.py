@@ -14,7 +14,7 @@ from sample_traces.make import hipprof_text
 import same_run as run
 from trace_budget.contracts import ReadOptions
 from trace_budget.errors import InputError
-from trace_budget.readers.detect import detect
+from trace_budget.inputs.detect import detect
 from trace_budget.schema.trace import Trace
 
 SAMPLES = run.SAMPLES / "hipprof_json"

@@ -10,8 +10,8 @@ import same_run as run
 from shared_traces import SHARED, needs_shared
 from trace_budget.contracts import ReadOptions
 from trace_budget.errors import InputError
-from trace_budget.readers.detect import detect
-from trace_budget.readers.kernel_stats_csv import READER
+from trace_budget.inputs.detect import detect
+from trace_budget.readers.rocprof.kernel_stats_csv import READER
 from trace_budget.schema.trace import Trace
 
 HEADER = '"Name","Calls","TotalDurationNs","AverageNs","Percentage"'

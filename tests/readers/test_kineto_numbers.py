@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trace_budget.readers.kineto_numbers import LONGEST_NS, SYNTHETIC_BELOW, Ids, int_column, ns_from_us, whole_number
+from trace_budget.readers.kineto.numbers import LONGEST_NS, SYNTHETIC_BELOW, Ids, int_column, ns_from_us, whole_number
 
 DIGITS = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**17), max_value=10**17)
 

@@ -9,7 +9,7 @@ import pytest
 
 from kineto_texts import call, codes, document, kernel, names, read_bytes
 from trace_budget.errors import InputError
-from trace_budget.readers.kineto_origin import rank_in_name
+from trace_budget.readers.kineto.origin import rank_in_name
 
 LAUNCH = call("cudaLaunchKernel", 1, 1)
 KERNEL = kernel("k", 5, 1)

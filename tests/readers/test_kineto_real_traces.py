@@ -14,7 +14,7 @@ from kineto_by_json import loaded, rows_of
 from shared_traces import SHARED, needs_shared
 from trace_budget import intervals
 from trace_budget.contracts import ReadOptions
-from trace_budget.readers.detect import detect
+from trace_budget.inputs.detect import detect
 from trace_budget.schema.trace import Trace
 
 FACTS: dict[str, Any] = json.loads((SHARED / "kineto/facts.json").read_text()) if SHARED.is_dir() else {}
@@ -111,7 +111,7 @@ def test_every_step_annotation_owns_the_recorded_operations(name: str) -> None:
 @pytest.mark.parametrize("segment_bytes", [20_000, 333_333])
 @pytest.mark.parametrize("name", [name for name in FILES if FACTS[name]["json_bytes"] < 5_000_000])
 def test_the_segment_size_changes_nothing(name: str, segment_bytes: int) -> None:
-    from trace_budget.readers.kineto import read
+    from trace_budget.readers.kineto.kineto import read
 
     whole, pieces = trace_of(name), read(SHARED / name, ReadOptions(), segment_bytes)
     for table in ("gpu_ops", "calls", "markers", "syncs"):

@@ -12,7 +12,7 @@ from sample_traces.make import nsys_text
 import same_run as run
 from trace_budget.contracts import ReadOptions
 from trace_budget.errors import InputError
-from trace_budget.readers.detect import detect
+from trace_budget.inputs.detect import detect
 from trace_budget.schema.trace import Trace
 
 SAMPLES = run.SAMPLES / "nsys_csv"

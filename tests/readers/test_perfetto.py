@@ -33,8 +33,8 @@ from fuzz.protobuf_level import packets_of, trace_of
 from shared_traces import SHARED, needs_shared
 from trace_budget.contracts import ReadOptions
 from trace_budget.errors import InputError
-from trace_budget.readers.detect import detect
-from trace_budget.readers.perfetto import READER
+from trace_budget.inputs.detect import detect
+from trace_budget.readers.perfetto.perfetto import READER
 from trace_budget.schema.trace import Trace
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces" / "perfetto"

@@ -16,7 +16,7 @@ import same_run as run
 from shared_traces import SHARED, needs_shared
 from trace_budget.contracts import ReadOptions
 from trace_budget.errors import InputError
-from trace_budget.readers.detect import detect
+from trace_budget.inputs.detect import detect
 from trace_budget.schema.trace import Trace
 
 REAL = SHARED / "rocprof_v1"

@@ -10,7 +10,7 @@ import pytest
 import same_run as run
 from trace_budget.contracts import ReadOptions
 from trace_budget.errors import InputError
-from trace_budget.readers.detect import detect
+from trace_budget.inputs.detect import detect
 from trace_budget.schema.trace import Trace
 
 SAMPLES = run.SAMPLES / "rocprofv2_csv"

@@ -17,8 +17,8 @@ import same_run as run
 from shared_traces import SHARED, needs_shared
 from trace_budget.contracts import ReadOptions
 from trace_budget.errors import InputError
-from trace_budget.readers.detect import detect
-from trace_budget.readers.rocprofv3_csv import READER
+from trace_budget.inputs.detect import detect
+from trace_budget.readers.rocprof.rocprofv3_csv import READER
 from trace_budget.schema.trace import Trace
 
 SAMPLES = run.SAMPLES / "rocprofv3_csv"

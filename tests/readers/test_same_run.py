@@ -12,7 +12,7 @@ from sample_traces.make import run_description as described
 
 import same_run as run
 from trace_budget.contracts import ReadOptions
-from trace_budget.readers.detect import detect
+from trace_budget.inputs.detect import detect
 from trace_budget.schema.trace import Trace
 
 # several files belong together, or have the names their writers give them

@@ -12,7 +12,7 @@ import pytest
 from gpu_simulator import random_program, simulate, to_trace
 from gpu_simulator.edited import heaviest
 from trace_budget import api
-from trace_budget.files.trace_processor import Session, session
+from trace_budget.io.perfetto.trace_processor import Session, session
 from trace_budget.projection.candidates import Candidate
 from trace_budget.render import as_timeline
 from trace_budget.schema.options import Change, Selection

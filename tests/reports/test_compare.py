@@ -15,8 +15,8 @@ from gpu_simulator import random_program, simulate, to_trace
 from gpu_simulator.edited import edited, heaviest
 from shared_traces import SHARED, needs_shared
 from trace_budget import api
+from trace_budget.comparison.compare import Asked
 from trace_budget.projection.candidates import Candidate
-from trace_budget.projection.compare import Asked
 from trace_budget.render import as_json, as_terminal
 from trace_budget.schema.options import Change, Selection
 from trace_budget.schema.report import Report

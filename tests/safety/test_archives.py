@@ -12,7 +12,7 @@ import pytest
 from formats.answers import SAMPLES, said
 from safety.tree import files_below
 from trace_budget.errors import InputError
-from trace_budget.files.archive import member, members
+from trace_budget.io.archive import member, members
 
 DATA = (SAMPLES / "kineto/same_run.json").read_bytes()
 NAMES = (

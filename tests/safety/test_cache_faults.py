@@ -17,7 +17,7 @@ TRACE = SAMPLES / "kineto" / "gdn_decode_gfx936.json.gz"
 # keeps traces of any size and age, and makes bytes sure slowly, so that a kill falls anywhere in the writing
 COMMAND = """
 import os, resource, signal, sys, time
-from trace_budget.readers import cache
+from trace_budget.inputs import cache
 cache.SMALLEST_BYTES, cache._SETTLED_NS = 1, -10**12
 whole = os.fsync
 def slow(descriptor):

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from formats.answers import SAMPLES, said
-from trace_budget.files.inflate import PlainStream
+from trace_budget.io.inflate import PlainStream
 
 TRACE = SAMPLES / "kineto/same_run.json"
 SAVING = ("--kernel", "paged_attention", "--saving-us", "3", "-q")

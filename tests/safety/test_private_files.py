@@ -15,7 +15,7 @@ import pytest
 
 from formats.answers import SAMPLES, said
 from trace_budget.errors import InputError
-from trace_budget.files import sqlite
+from trace_budget.io import sqlite
 
 
 @pytest.fixture(autouse=True)

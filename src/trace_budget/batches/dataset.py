@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from trace_budget._version import VERSION
 from trace_budget.batches.question import Question
 from trace_budget.errors import InputError
-from trace_budget.files.store import Store, is_url
+from trace_budget.io.store import Store, is_url
 from trace_budget.schema.dataset import DATASET_TABLES, DATASET_VERSION, FAILURES, RUNS
 from trace_budget.schema.tables import TableSpec
 

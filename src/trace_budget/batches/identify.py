@@ -13,16 +13,16 @@ from trace_budget.batches.located import fetched
 from trace_budget.batches.sources import MEMBER, Source
 from trace_budget.contracts import Head
 from trace_budget.errors import InputError
-from trace_budget.files.archive import is_archive, members
-from trace_budget.files.parquet_folder import table_names
-from trace_budget.files.probe import PROBE_BYTES, probe
-from trace_budget.files.scratch import NoRoomError, scratch_folder, told_when_full
-from trace_budget.files.sqlite import MAGIC
-from trace_budget.files.store import file_system, is_url, reading_from
-from trace_budget.readers.detect import description, head_of
-from trace_budget.readers.digest import digest_of
-from trace_budget.readers.ranks import job_facts, rank_in
-from trace_budget.readers.unreadable import refuse_known, refuse_named
+from trace_budget.inputs.detect import description, head_of
+from trace_budget.inputs.digest import digest_of
+from trace_budget.inputs.unreadable import refuse_known, refuse_named
+from trace_budget.io.archive import is_archive, members
+from trace_budget.io.parquet_folder import table_names
+from trace_budget.io.probe import PROBE_BYTES, probe
+from trace_budget.io.sqlite import MAGIC
+from trace_budget.io.store import file_system, is_url, reading_from
+from trace_budget.io.temp import NoRoomError, scratch_folder, told_when_full
+from trace_budget.readers.rank_names import job_facts, rank_in
 
 _TELLING = re.compile(
     r"trace|profile|(?:^|[-_.])(?:rank|TP)[-_]?\d|\.(?:rpd|sqlite|pftrace|nsys-rep|qdrep|qdstrm|otf2|ncu-rep)(?:\.gz)?$",

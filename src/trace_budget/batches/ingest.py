@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from trace_budget.errors import OutputError
-from trace_budget.files.new_folder import write_folder
-from trace_budget.files.parquet_folder import only_trace
-from trace_budget.readers.digest import digest_of
+from trace_budget.inputs.digest import digest_of
+from trace_budget.io.new_folder import write_folder
+from trace_budget.io.parquet_folder import only_trace
 from trace_budget.schema.ingested import to_files
 from trace_budget.schema.trace import Trace
 

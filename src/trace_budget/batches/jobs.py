@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from trace_budget.batches.identify import Identity
-from trace_budget.readers import ranks
-from trace_budget.readers.ranks import COMPANION, MAIN, Placed
+from trace_budget.readers import rank_names as ranks
+from trace_budget.readers.rank_names import COMPANION, MAIN, Placed
 
 
 @dataclass(frozen=True, slots=True)

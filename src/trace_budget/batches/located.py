@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from trace_budget.batches.sources import Source
-from trace_budget.files.archive import member
-from trace_budget.files.scratch import scratch_folder, told_when_full
-from trace_budget.files.store import file_system, is_url, reading_from
+from trace_budget.io.archive import member
+from trace_budget.io.store import file_system, is_url, reading_from
+from trace_budget.io.temp import scratch_folder, told_when_full
 
 
 @contextmanager

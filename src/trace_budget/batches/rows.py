@@ -13,7 +13,7 @@ from trace_budget.batches.names import Told
 from trace_budget.batches.question import Question
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.project import Projection
-from trace_budget.readers.ranks import rank_in
+from trace_budget.readers.rank_names import rank_in
 from trace_budget.reports.project import document
 from trace_budget.schema.dataset import FAILURES, KERNELS, LAYERS, PROJECTIONS, QUESTIONS, RUNS, STEPS
 from trace_budget.schema.findings import Found

@@ -19,7 +19,7 @@ from trace_budget.batches.question import Question
 from trace_budget.batches.sources import Source, find_sources
 from trace_budget.batches.work import FAILED, LEFT_OUT, RETRIED, Task, Trouble, record, work
 from trace_budget.errors import InputError, UsageError
-from trace_budget.files.store import plain_address, store_at
+from trace_budget.io.store import plain_address, store_at
 from trace_budget.schema.dataset import FAILURES, PROJECTIONS, RUNS
 from trace_budget.text import safe
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from trace_budget.errors import InputError
-from trace_budget.files.parquet_folder import table_names
-from trace_budget.files.store import file_system, is_url, reading_from
-from trace_budget.files.there import is_file, is_folder
-from trace_budget.files.walk import data_below, wanted
+from trace_budget.io.existing import is_file, is_folder
+from trace_budget.io.parquet_folder import table_names
+from trace_budget.io.store import file_system, is_url, reading_from
+from trace_budget.io.walk import data_below, wanted
 
 MEMBER = "!/"
 

@@ -14,11 +14,11 @@ from trace_budget.batches.located import located
 from trace_budget.batches.names import told_by
 from trace_budget.batches.question import Question
 from trace_budget.errors import InputError, NotInTraceError, OutputError, TraceBudgetError
-from trace_budget.files.scratch import NoRoomError
-from trace_budget.files.store import file_system, is_url, reading_from, store_at
+from trace_budget.inputs.digest import digest_of
+from trace_budget.io.store import file_system, is_url, reading_from, store_at
+from trace_budget.io.temp import NoRoomError
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.project import project_candidate
-from trace_budget.readers.digest import digest_of
 from trace_budget.schema.dataset import KERNELS, LAYERS, PROJECTIONS, RUNS, STEPS
 from trace_budget.schema.findings import Found
 from trace_budget.schema.trace import Trace

@@ -14,7 +14,7 @@ from trace_budget.schema.options import Change
 from trace_budget.units import US_IN
 
 if TYPE_CHECKING:
-    from trace_budget.projection.bench import Standalone
+    from trace_budget.bench_files import Standalone
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Benchmarked(Changing):
         """The times in the benchmark file; None without one."""
         if self.bench is None or self.bench_new is None:
             return None
-        from trace_budget.projection.bench import baseline_and_candidate, read_bench
+        from trace_budget.bench_files import baseline_and_candidate, read_bench
 
         times = read_bench(self.bench, self.unit)
         return baseline_and_candidate(times, self.bench_old, self.bench_new, str(self.bench))

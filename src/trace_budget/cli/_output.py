@@ -15,8 +15,8 @@ from trace_budget import render
 from trace_budget.cli._groups import option
 from trace_budget.cli._values import one_of
 from trace_budget.errors import OutputError, UsageError
-from trace_budget.files.standard import say, stdout_failed
-from trace_budget.files.write import refuse_existing, write_bytes
+from trace_budget.io.atomic import refuse_existing, write_bytes
+from trace_budget.io.std_streams import say, stdout_failed
 from trace_budget.text import safe
 
 if TYPE_CHECKING:

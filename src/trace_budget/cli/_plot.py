@@ -9,7 +9,7 @@ import typer
 
 from trace_budget.cli._groups import option
 from trace_budget.cli._output import PANEL, Output
-from trace_budget.files.write import refuse_existing, write_bytes
+from trace_budget.io.atomic import refuse_existing, write_bytes
 
 if TYPE_CHECKING:
     from trace_budget.schema.page import Curve

@@ -82,7 +82,7 @@ def _open_all(paths: list[Path], reading: Reading, output: Output) -> tuple[list
 
 def _files(path: Path, reading: Reading, output: Output) -> list[tuple[Path, int | None]]:
     """The file, or every trace in a folder with the rank its name or first bytes tell."""
-    from trace_budget.readers.folder import is_folder, look_into
+    from trace_budget.inputs.folder import is_folder, look_into
 
     if not is_folder(path):
         return [(path, None)]

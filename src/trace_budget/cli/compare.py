@@ -15,8 +15,8 @@ from trace_budget.cli.project import KernelOrSequence
 from trace_budget.errors import GateMissedError, UsageError
 
 if TYPE_CHECKING:
+    from trace_budget.comparison.compare import Asked
     from trace_budget.projection.candidates import Candidate
-    from trace_budget.projection.compare import Asked
     from trace_budget.schema.options import Change
     from trace_budget.schema.report import Report
 
@@ -131,8 +131,8 @@ def _asked(
     suspecting: Suspecting, foretelling: Foretelling, file: Path | None, tokens: Tokens, device: int | None
 ) -> Asked:
     """What is asked, from options or a candidate file; UsageError for both, or for a saving of no kernel."""
+    from trace_budget.comparison.compare import Asked
     from trace_budget.projection.candidates import read_candidates
-    from trace_budget.projection.compare import Asked
 
     named = bool(suspecting.kernel or suspecting.replace)
     if file is not None:

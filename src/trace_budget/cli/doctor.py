@@ -75,7 +75,7 @@ def _installed(name: str) -> str | None:
 
 
 def _cache() -> dict[str, str | None]:
-    from trace_budget.readers.cache import FOLDER_VARIABLE, MOST_BYTES, OFF, cache_folder, held_bytes
+    from trace_budget.inputs.cache import FOLDER_VARIABLE, MOST_BYTES, OFF, cache_folder, held_bytes
 
     home = cache_folder()
     if home is None:
@@ -87,7 +87,7 @@ def _cache() -> dict[str, str | None]:
 
 
 def _accelerator() -> dict[str, str | None]:
-    from trace_budget.readers.kineto_scan import SWITCH, built_library, find_scanner
+    from trace_budget.readers.kineto.scan import SWITCH, built_library, find_scanner
 
     found = "c" if find_scanner() else "msgspec"
     note = "reads Kineto JSON" if built_library() else "no compiler was found at installation: Kineto is read slower"
@@ -97,8 +97,8 @@ def _accelerator() -> dict[str, str | None]:
 def _engines() -> list[dict[str, str | None]]:
     """What reads Kineto and Perfetto files, how far compressed input may grow, and what is kept of large traces."""
     from trace_budget.errors import TraceBudgetError
-    from trace_budget.files.inflate import LIMIT_VARIABLE, limits
-    from trace_budget.files.trace_processor_routes import find_route
+    from trace_budget.io.inflate import LIMIT_VARIABLE, limits
+    from trace_budget.io.perfetto.routes import find_route
 
     try:
         route = find_route().description

@@ -9,7 +9,7 @@ from trace_budget.cli._groups import argument, option
 from trace_budget.cli._options import Reading
 from trace_budget.cli._output import PANEL, Output
 from trace_budget.errors import InputError
-from trace_budget.files.write import output_error
+from trace_budget.io.atomic import output_error
 
 if TYPE_CHECKING:
     from trace_budget.schema.trace import Trace

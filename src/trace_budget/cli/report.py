@@ -13,7 +13,7 @@ from trace_budget.cli._output import PANEL, Output, working
 from trace_budget.cli._plot import Plot, refuse_plot, write_plot
 from trace_budget.cli.project import KernelOrSequence
 from trace_budget.errors import UsageError
-from trace_budget.files.write import write_bytes
+from trace_budget.io.atomic import write_bytes
 
 if TYPE_CHECKING:
     from trace_budget.schema.options import Scope

@@ -12,7 +12,7 @@ from trace_budget.cli._options import Reading, Scoping, TracePath
 from trace_budget.cli._output import PANEL, Output, working
 from trace_budget.cli.report import Candidates, MaybeChanging, MaybeSelecting
 from trace_budget.errors import UsageError
-from trace_budget.files.write import write_bytes
+from trace_budget.io.atomic import write_bytes
 from trace_budget.units import show_us, us_from_ns
 
 if TYPE_CHECKING:

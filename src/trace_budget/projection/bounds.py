@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from trace_budget.projection.candidate import FloatArray, Saving
-from trace_budget.projection.ground import Claim, Ground
+from trace_budget.projection.claimed_saving import FloatArray, Saving
 from trace_budget.projection.match import Match
+from trace_budget.projection.replay.ground import Claim, Ground
 from trace_budget.schema.findings import Int64Array
 from trace_budget.schema.trace import Caveat
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trace_budget.projection.bounds import Bounds
-from trace_budget.projection.candidate import KAPPA_FINE, Saving
+from trace_budget.projection.claimed_saving import KAPPA_FINE, Saving
 from trace_budget.projection.match import Match
 from trace_budget.schema.findings import Layers, Steps
 from trace_budget.schema.options import Change

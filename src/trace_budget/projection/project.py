@@ -11,12 +11,12 @@ import polars as pl
 from trace_budget.analysis.health import lost_kernels
 from trace_budget.errors import NotInTraceError
 from trace_budget.projection.bounds import Bounds, beyond_budget, settle
-from trace_budget.projection.candidate import Saving
 from trace_budget.projection.candidates import Candidate
+from trace_budget.projection.claimed_saving import Saving
 from trace_budget.projection.evidence import Answer, evidence
-from trace_budget.projection.ground import Ground, interval
 from trace_budget.projection.match import Match
-from trace_budget.projection.ranks import unused_ranks
+from trace_budget.projection.replay.collectives import unused_ranks
+from trace_budget.projection.replay.ground import Ground, interval
 from trace_budget.projection.statistics import pairs_needed, runs_needed
 from trace_budget.projection.target import Target, common_ground, site_of, target_of, untimed_of
 from trace_budget.projection.token import Token, impossible, token_of

@@ -11,9 +11,9 @@ import numpy as np
 from trace_budget.errors import UsageError
 from trace_budget.projection.bounds import beyond_budget
 from trace_budget.projection.candidates import Candidate, CandidateSet
-from trace_budget.projection.ground import Claim, Interval, interval
 from trace_budget.projection.project import Ask, Projection, common_facts, conclude, workload
-from trace_budget.projection.ranks import unused_ranks
+from trace_budget.projection.replay.collectives import unused_ranks
+from trace_budget.projection.replay.ground import Claim, Interval, interval
 from trace_budget.projection.target import Target, common_ground, site_of, target_of
 from trace_budget.schema.findings import Found, Int64Array
 

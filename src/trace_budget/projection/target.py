@@ -12,12 +12,12 @@ from trace_budget.analysis.floor import Floor, dispatch_floor
 from trace_budget.analysis.kernels import op_table
 from trace_budget.errors import NoSuchKernelError, NotInTraceError
 from trace_budget.projection.bounds import Untimed, claim_of, effective_of, usable
-from trace_budget.projection.candidate import Saving, saving_of
 from trace_budget.projection.candidates import Candidate
-from trace_budget.projection.ground import Claim, Ground, ground, join_ranks
+from trace_budget.projection.claimed_saving import Saving, saving_of
+from trace_budget.projection.fusion import claim_of_fusion, find_sequences
 from trace_budget.projection.match import Match, match
-from trace_budget.projection.replace import claim_of_fusion, find_sequences
-from trace_budget.projection.timeline import effective_ns
+from trace_budget.projection.replay.ground import Claim, Ground, ground, join_ranks
+from trace_budget.projection.replay.stretch import effective_ns
 from trace_budget.schema.findings import Found, Int64Array
 from trace_budget.schema.trace import Caveat
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from trace_budget.projection.candidate import UNIT_SLIP
+from trace_budget.projection.claimed_saving import UNIT_SLIP
 from trace_budget.projection.statistics import Spread, spread
 from trace_budget.schema.findings import Steps
 from trace_budget.schema.options import TokenInput

@@ -1,6 +1,6 @@
-"""One file = one format; each file's READER says what it recognises and reads.
+"""One file = one format, in the folder of its family; each file's READER says what it recognises and reads.
 
-`NAMES` is the explicit list: adding a format is one new file and one word here.
+`FILES` is the explicit list: adding a format is one new file and one word here. A format has the name of its file.
 """
 
 from __future__ import annotations
@@ -11,26 +11,28 @@ from importlib import import_module
 
 from trace_budget.contracts import Head, Reader
 
-NAMES: tuple[str, ...] = (
-    "kineto",
-    "rocpd",
-    "rpd",
-    "nsys_sqlite",
-    "nsys_parquetdir",
-    "hipprof_db",
-    "rocprof_v1_db",
-    "perfetto",
-    "rocprofv3_csv",
-    "rocprofv3_json",
-    "rocprof_v1_csv",
-    "rocprof_v1_json",
-    "rocprofv2_csv",
-    "kernel_stats_csv",
-    "hipprof_json",
-    "rpd_json",
-    "nsys_csv",
+FILES: tuple[str, ...] = (
+    "kineto.kineto",
+    "rocprof.rocpd",
+    "rpd.rpd",
+    "nsys.nsys_sqlite",
+    "nsys.nsys_parquetdir",
+    "hipprof.hipprof_db",
+    "rocprof.rocprof_v1_db",
+    "perfetto.perfetto",
+    "rocprof.rocprofv3_csv",
+    "rocprof.rocprofv3_json",
+    "rocprof.rocprof_v1_csv",
+    "rocprof.rocprof_v1_json",
+    "rocprof.rocprofv2_csv",
+    "rocprof.kernel_stats_csv",
+    "hipprof.hipprof_json",
+    "rpd.rpd_json",
+    "nsys.nsys_csv",
     "ingested",
 )
+_HOME = {file.rpartition(".")[2]: file for file in FILES}
+NAMES: tuple[str, ...] = tuple(_HOME)
 _OF_JSON = frozenset(("kineto", "rocprofv3_json", "rocprof_v1_json", "hipprof_json", "rpd_json"))
 _OPENS_JSON = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*[{\[]")
 
@@ -53,5 +55,5 @@ def _of(names: Iterable[str], head: Head) -> list[Reader]:
 
 def load(name: str) -> Reader:
     """The reader of one format; its module is imported only now."""
-    reader: Reader = import_module(f"trace_budget.readers.{name}").READER
+    reader: Reader = import_module(f"trace_budget.readers.{_HOME[name]}").READER
     return reader

@@ -11,11 +11,11 @@ from typing import TypeVar
 import polars as pl
 
 from trace_budget.errors import InputError
-from trace_budget.files.dictionary import Dictionary
-from trace_budget.files.inflate import PlainStream
-from trace_budget.files.json_document import Fields
-from trace_budget.files.json_stream import ObjectStream
-from trace_budget.files.json_typed import TypedList
+from trace_budget.io.dictionary import Dictionary
+from trace_budget.io.inflate import PlainStream
+from trace_budget.io.json.document import Fields
+from trace_budget.io.json.stream import ObjectStream
+from trace_budget.io.json.typed import TypedList
 from trace_budget.readers.csv_trace import ns_from_decimal
 from trace_budget.schema import caveats
 from trace_budget.schema.trace import Caveat

@@ -9,9 +9,9 @@ from pathlib import Path
 import polars as pl
 
 from trace_budget.errors import InputError
-from trace_budget.files.csv_table import CsvFile, CsvTable
-from trace_budget.files.dictionary import Dictionary
-from trace_budget.files.there import is_file
+from trace_budget.io.csv.table import CsvFile, CsvTable
+from trace_budget.io.dictionary import Dictionary
+from trace_budget.io.existing import is_file
 from trace_budget.schema import caveats
 from trace_budget.schema.tables import CALLS, MARKERS
 from trace_budget.schema.trace import Caveat

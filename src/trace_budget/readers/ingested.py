@@ -11,8 +11,8 @@ import polars as pl
 
 from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
-from trace_budget.files import parquet_file
-from trace_budget.files.parquet_folder import MAGIC, only_trace, table_names
+from trace_budget.io import parquet_file
+from trace_budget.io.parquet_folder import MAGIC, only_trace, table_names
 from trace_budget.schema.caveats import LATEST_NS
 from trace_budget.schema.check import SchemaViolationError, checked
 from trace_budget.schema.ingested import INGESTED_VERSION, NEEDED, SUMS, from_frames

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import polars as pl
 
-from trace_budget.analysis.recording import totals
-from trace_budget.projection.compare import Comparison
-from trace_budget.projection.engagement import Engagement
-from trace_budget.projection.outcome import Predicted
-from trace_budget.projection.realised import Realised
+from trace_budget.comparison.compare import Comparison
+from trace_budget.comparison.engagement import Engagement
+from trace_budget.comparison.outcome import Predicted
+from trace_budget.comparison.realised import Realised
+from trace_budget.comparison.recording import totals
 from trace_budget.reports.structure import micros
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Caveat, Trace

@@ -11,7 +11,7 @@ import pytest
 from kineto_both import needs_library, reading
 from kineto_texts import call, document, kernel
 from trace_budget.__main__ import main
-from trace_budget.readers.kineto_scan import COLUMNS, KINDS, SWITCH, UNKNOWN, Scanner, built_library, find_scanner
+from trace_budget.readers.kineto.scan import COLUMNS, KINDS, SWITCH, UNKNOWN, Scanner, built_library, find_scanner
 from trace_budget.schema.trace import Trace
 
 HAS_COMPILER = any(map(shutil.which, ("cc", "gcc", "clang")))

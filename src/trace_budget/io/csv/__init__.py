@@ -1,0 +1,1 @@
+"""CSV tables: columns by name, damaged lines mended or counted."""

@@ -1,0 +1,1 @@
+"""Large or damaged JSON, streamed in bounded memory."""

@@ -1,0 +1,1 @@
+"""One file = one picture or page: the numbers that are drawn."""

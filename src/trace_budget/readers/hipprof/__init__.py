@@ -1,0 +1,1 @@
+"""hipprof, the profiler of Hygon's DTK."""

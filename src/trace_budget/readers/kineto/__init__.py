@@ -1,0 +1,1 @@
+"""PyTorch Kineto: Chrome trace JSON written by torch.profiler."""

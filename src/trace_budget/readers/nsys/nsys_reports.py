@@ -1,0 +1,222 @@
+"""The reports `nsys stats` prints as CSV: how each is recognised, and its rows as raw records in ns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import reduce
+from pathlib import Path
+
+import polars as pl
+
+from trace_budget.errors import InputError
+from trace_budget.io.csv.table import Cells, CsvFile, CsvTable, Shape, header_cells, read_csv
+from trace_budget.readers.csv_trace import columns, last_number, ns_from_decimal
+from trace_budget.schema.trace import Caveat
+
+_DIGITS = {"ns": 0, "nsec": 0, "us": 3, "usec": 3, "μs": 3, "µs": 3, "ms": 6, "msec": 6, "s": 9, "sec": 9}
+_UNIT = re.compile(r"^(.*?)\s*\(([^()]*)\)$")
+_TIMES = ("Start", "Duration", "End", "Orig Start", "Orig Duration", "Total Time", "Min", "Max", "Minimum", "Maximum")
+_SIZES = {
+    f"{ours}_{axis}": f"{nsys}{axis.upper()}" for ours, nsys in (("grid", "Grd"), ("block", "Blk")) for axis in "xyz"
+}
+_HEADER_LIKE = r'^"?(?:Start ?\(|Time ?\(%\)|Name,Projected Start)'
+# notes between reports, and headers of reports that are not read: their rows must not count as rows of the one before
+_ENDS = r'^(?:Processing \[|NOTICE|SKIPPED|"?(?:Time|Total|API Start|Timestamp|Start|NVTX Range)\b[^,]{0,12}[(,])'
+_MEGABYTE = 1_000_000
+
+
+def _column(cell: str) -> str:
+    """The header cell without its unit."""
+    found = _UNIT.match(cell)
+    return found[1] if found else cell
+
+
+def _with(*names: str, without: tuple[str, ...] = ()) -> Callable[[Cells], bool]:
+    def matches(cells: Cells) -> bool:
+        present = {_column(cell) for cell in cells}
+        return set(names) <= present and not present & set(without)
+
+    return matches
+
+
+SHAPES = (
+    Shape(
+        "ops",
+        _with("Start", "Duration", "CorrId", "GrdX", "Name"),
+        "Name",
+        texts=("Name", "Device"),
+        integers=("CorrId", "Strm", *_SIZES.values()),
+        decimals=("Start", "Duration", "Bytes"),
+        column_of=_column,
+    ),
+    Shape(
+        "calls",
+        _with("Start", "Duration", "Name", "Result", "CorrID"),
+        "Name",
+        texts=("Name",),
+        integers=("CorrID", "Pid", "Tid"),
+        decimals=("Start", "Duration"),
+        column_of=_column,
+    ),
+    Shape(
+        "ranges",
+        _with("Start", "End", "Name", "PID", "TID", "Lvl"),
+        "Name",
+        texts=("Name",),
+        integers=("PID", "TID"),
+        decimals=("Start", "End"),
+        column_of=_column,
+    ),
+    Shape(
+        "ranges",
+        _with("Name", "Orig Start", "Orig Duration", "PID", "TID"),
+        "Name",
+        texts=("Name",),
+        integers=("PID", "TID"),
+        decimals=("Orig Start", "Orig Duration"),
+        column_of=_column,
+    ),
+    Shape(
+        "sums",
+        _with("Time", "Total Time", "Instances", "Name", without=("Style",)),
+        "Name",
+        texts=("Name",),
+        integers=("Instances",),
+        decimals=("Total Time", "Min", "Max", "Minimum", "Maximum"),
+        column_of=_column,
+    ),
+)
+
+
+def shape_of(line: str) -> str | None:
+    """Return which report a header line opens: ops, calls, ranges, sums; else None."""
+    if not re.search(_HEADER_LIKE, line):
+        return None
+    cells = header_cells(line)
+    return next((shape.name for shape in SHAPES if shape.matches(cells)), None)
+
+
+def read_reports(path: Path) -> CsvFile:
+    """Read every known report in a file of `nsys stats` output. Raises InputError for an unknown unit of time."""
+    file = read_csv(path, SHAPES, _HEADER_LIKE, _ENDS)
+    _refuse_unknown_units(file)
+    return file
+
+
+def _refuse_unknown_units(file: CsvFile) -> None:
+    for cell in (cell for table in file.tables for cell in table.header if _column(cell) in _TIMES):
+        unit = _UNIT.match(cell)
+        if unit and unit[2] not in _DIGITS:
+            units = f"one of {', '.join(_DIGITS)}"
+            raise InputError("a unit of time nobody knows", where=str(file.path), expected=units, found=ascii(cell))
+
+
+def _digits(table: CsvTable, column: str) -> int:
+    """How many digits its unit lies above ns; reports without a unit are in ns."""
+    unit = _UNIT.match(next(cell for cell in table.header if _column(cell) == column))
+    return _DIGITS[unit[2]] if unit else 0
+
+
+def _ns(table: CsvTable, column: str) -> pl.Expr:
+    if column not in table.frame.columns:
+        return pl.lit(None, pl.Int64)
+    return ns_from_decimal(column, _digits(table, column))
+
+
+def resolution_ns(table: CsvTable) -> int:
+    """Return the grid of the recorded starts in ns: that of the longest decimal fraction."""
+    digits = _digits(table, "Start")
+    decimals = table.frame["Start"].str.extract(r"\.(\d+)", 1).str.len_chars().max()
+    unseen = max(0, digits - (decimals if isinstance(decimals, int) else 0))
+    return int(10**unseen)
+
+
+def ops(tables: Sequence[CsvTable]) -> pl.DataFrame:
+    """Return kernels, copies and memsets of cuda_gpu_trace."""
+    return pl.concat(map(_ops, tables), how="vertical_relaxed")
+
+
+def _ops(table: CsvTable) -> pl.DataFrame:
+    name = pl.col("Name").cast(pl.String)
+    copied = pl.when(name.str.starts_with("[CUDA memcpy")).then(pl.lit("memcpy"))
+    kind = copied.when(name.str.starts_with("[CUDA memset")).then(pl.lit("memset")).otherwise(pl.lit("kernel"))
+    start, duration = _ns(table, "Start"), _ns(table, "Duration")
+    megabytes = pl.col("Bytes").cast(pl.Float64, strict=False) if "Bytes" in table.frame.columns else pl.lit(None)
+    has_device = "Device" in table.frame.columns
+    device = pl.col("Device").cast(pl.String) if has_device else pl.lit(None, pl.String)
+    return table.frame.select(
+        kind.alias("kind"),
+        name.alias("name"),
+        (last_number("Device") if has_device else pl.lit(None, pl.Int64)).alias("device"),
+        device.str.replace(r"\s*\(\d+\)$", "").alias("device_name"),
+        pl.lit(None, pl.Int64).alias("pid"),
+        start.alias("start_ns"),
+        (start + duration).alias("end_ns"),
+        (megabytes * _MEGABYTE).round().cast(pl.Int64, strict=False).alias("bytes"),
+        *columns(table.frame, {"stream": "Strm", "correlation": "CorrId", **_SIZES}),
+    )
+
+
+def calls(tables: Sequence[CsvTable]) -> pl.DataFrame:
+    """Return the API calls of cuda_api_trace."""
+    names = {"pid": "Pid", "tid": "Tid", "correlation": "CorrID"}
+    frames = [
+        table.frame.select(
+            pl.col("Name").cast(pl.String).alias("name"),
+            _ns(table, "Start").alias("start_ns"),
+            (_ns(table, "Start") + _ns(table, "Duration")).alias("end_ns"),
+            *columns(table.frame, names),
+        )
+        for table in tables
+    ]
+    return pl.concat(frames)
+
+
+def ranges(tables: Sequence[CsvTable]) -> pl.DataFrame:
+    """Return the host ranges of NVTX; names lose the colon that ends the (empty) default domain's name."""
+    return pl.concat(map(_ranges, tables))
+
+
+def _ranges(table: CsvTable) -> pl.DataFrame:
+    if "Orig Start" in table.frame.columns:
+        start, end = _ns(table, "Orig Start"), _ns(table, "Orig Start") + _ns(table, "Orig Duration")
+    else:
+        start, end = _ns(table, "Start"), _ns(table, "End")
+    return table.frame.select(
+        pl.lit("annotation").alias("kind"),
+        pl.col("Name").cast(pl.String).str.strip_prefix(":").alias("name"),
+        start.alias("start_ns"),
+        end.alias("end_ns"),
+        *columns(table.frame, {"pid": "PID", "tid": "TID"}),
+    )
+
+
+def sums(tables: Sequence[CsvTable]) -> pl.DataFrame:
+    """Return the sums of cuda_gpu_kern_sum (gpukernsum of old versions), also those that cannot be."""
+    return pl.concat(map(_sums, tables))
+
+
+def _sums(table: CsvTable) -> pl.DataFrame:
+    least, most = (pl.coalesce(_ns(table, short), _ns(table, long)) for short, long in _EXTREMES)
+    return table.frame.select(
+        pl.col("Name").cast(pl.String).alias("name"),
+        pl.col("Instances").alias("calls"),
+        _ns(table, "Total Time").alias("total_ns"),
+        least.alias("min_ns"),
+        most.alias("max_ns"),
+    )
+
+
+_EXTREMES = (("Min", "Minimum"), ("Max", "Maximum"))
+
+
+def rounding(tables: Sequence[CsvTable]) -> tuple[Caveat, ...]:
+    """Return what printing lost: bytes in megabytes of three decimals."""
+    sized = reduce(lambda total, table: total + _sized(table), tables, 0)
+    text = "sizes of copies were printed in megabytes with three decimals: they are right to 500 bytes"
+    return (Caveat("bytes_rounded", text, sized),) if sized else ()
+
+
+def _sized(table: CsvTable) -> int:
+    return table.frame["Bytes"].drop_nulls().len() if "Bytes" in table.frame.columns else 0

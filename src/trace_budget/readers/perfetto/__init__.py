@@ -1,0 +1,1 @@
+"""Perfetto traces of GPU profilers."""

@@ -1,0 +1,1 @@
+"""The profilers of ROCm: rocprofv3, rocprofv2, rocprof and rocpd databases."""

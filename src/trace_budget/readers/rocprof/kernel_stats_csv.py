@@ -1,0 +1,113 @@
+"""Sums per kernel name: `*_kernel_stats.csv` (rocprofv3), `results.stats.csv` (rocprof), `*.hipkernel.csv` (hipprof).
+
+One header, three dialects: rocprof quotes names only, hipprof quotes everything and ends with a Total row, rocprofv3
+adds MinNs, MaxNs, StdDev. There is no timeline in them: calls and means can be told, nothing about steps.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from trace_budget.contracts import Head, Reader, ReadOptions
+from trace_budget.errors import InputError
+from trace_budget.io.csv.table import Cells, CsvFile, Shape, first_lines, header_cells, read_csv
+from trace_budget.readers.csv_trace import damage_of, required, rows_of, several_tables
+from trace_budget.schema import build, caveats
+from trace_budget.schema.check import checked
+from trace_budget.schema.tables import GPU_OPS
+from trace_budget.schema.trace import Caveat, Trace
+
+_HEADER: Cells = ("Name", "Calls", "TotalDurationNs", "AverageNs", "Percentage")
+_NOT_KERNELS = r"^(?:hip[A-Z]|hsa_|__hip|roctx|MEMORY_COPY|Copy(?:Host|Device|Peer)|KERNEL_DISPATCH$|H(?:IP|SA)_API$)"
+_ADVICE = "Name the kernel sums of that run: *_kernel_stats.csv, results.stats.csv or *.hipkernel.csv"
+
+
+def _is_stats(cells: Cells) -> bool:
+    return cells[:5] == _HEADER
+
+
+_SHAPE = Shape(
+    "sums",
+    _is_stats,
+    "Name",
+    texts=("Name",),
+    integers=("Calls",),
+    decimals=("TotalDurationNs", "MinNs", "MaxNs", "Percentage"),
+)
+_NS = ("TotalDurationNs", "MinNs", "MaxNs")
+
+
+def _recognises(head: Head) -> bool:
+    return any(_is_stats(header_cells(line)) for line in first_lines(head.data, 5))
+
+
+def _read(path: Path, options: ReadOptions) -> Trace:
+    file = required(read_csv(path, (_SHAPE,), "TotalDurationNs"), READER.recognised_by)
+    rows = _without_total(rows_of(file, "sums"))
+    _refuse(file, rows)
+    ints = [pl.col(c).cast(pl.Float64, strict=False).round().cast(pl.Int64, strict=False) for c in _decimals(rows)]
+    exact = [pl.col(c).cast(pl.Int64, strict=False) for c in _decimals(rows)]
+    sums = rows.with_columns(pl.coalesce(a, b).alias(c) for a, b, c in zip(exact, ints, _decimals(rows), strict=True))
+    names = {"Name": "name", "Calls": "calls", "TotalDurationNs": "total_ns", "MinNs": "min_ns", "MaxNs": "max_ns"}
+    known, unusable = caveats.usable_sums(sums.drop("Percentage").rename(names, strict=False))
+    unusable = (*unusable, *_missing(rows))
+    found = (caveats.aggregates_only(), *damage_of(*file.tables), *unusable, *several_tables(file, "sums"))
+    if file.damage:
+        found = (caveats.partial_file(file.damage), *found)
+    return checked(
+        Trace(
+            str(path),
+            "kernel_stats_csv",
+            GPU_OPS.empty(),
+            complete=not file.damage,
+            dispatch_gap_in_duration=True,
+            events=known.height,
+            source_bytes=path.stat().st_size,
+            caveats=found,
+            aggregates=build.aggregates(known),
+        )
+    )
+
+
+def _decimals(rows: pl.DataFrame) -> list[str]:
+    return [name for name in _NS if name in rows.columns]
+
+
+def _without_total(rows: pl.DataFrame) -> pl.DataFrame:
+    """Drop hipprof's last row, the sum of the others."""
+    others = rows.filter(pl.col("Name").cast(pl.String).ne_missing("Total"))
+    is_total = rows.height > 1 and others.height == rows.height - 1 and rows["Name"][-1] == "Total"
+    return others if is_total and rows["Calls"][-1] == others["Calls"].sum() else rows
+
+
+def _missing(rows: pl.DataFrame) -> tuple[Caveat, ...]:
+    """Rows that are gone without a trace in the text still lack in the shares, which are rounded to 0.01 at least."""
+    shares = rows["Percentage"].str.strip_chars().cast(pl.Float64, strict=False)
+    whole = float(shares.sum())
+    if abs(whole - 100) <= 1 + 0.005 * rows.height:
+        return ()
+    text = f"the shares of the rows add up to {whole:.1f} %, not 100: rows are missing or changed"
+    return (Caveat("bad_sums", text, rows.height, "warning"),)
+
+
+def _refuse(file: CsvFile, rows: pl.DataFrame) -> None:
+    where = str(file.path)
+    if not rows.height:
+        raise InputError("no kernel sums", where=where, found="a header without rows", advice=_ADVICE)
+    names = rows["Name"].cast(pl.String)
+    if names.str.contains(_NOT_KERNELS).all():
+        raise InputError("sums of API calls or copies, not of kernels", where=where, found=names[0], advice=_ADVICE)
+
+
+READER = Reader(
+    name="kernel_stats_csv",
+    title="sums per kernel: rocprofv3 kernel_stats, rocprof stats, hipprof hipkernel (CSV)",
+    recognised_by="a header that starts Name, Calls, TotalDurationNs, AverageNs, Percentage",
+    cannot_tell="anything in time: steps, layers, overlap, idle, medians; warm-up and autotuning are inside the sums",
+    recognises=_recognises,
+    read=_read,
+    suffixes=(".csv", ".csv.gz"),
+    timeline=False,
+)

@@ -1,0 +1,1 @@
+"""rocmProfileData: SQLite files and their JSON."""

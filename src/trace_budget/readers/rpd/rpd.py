@@ -1,0 +1,137 @@
+"""RPD, rocmProfileData (`runTracer.sh`, `rpdTracerControl`): SQLite with tables rocpd_op and rocpd_api, schema 2 and 3.
+
+Kernels replayed by a graph have operation type `Task` and no row in rocpd_kernelapi, so RPD's own views leave them
+out; here every row of rocpd_op is read. Source: github.com/ROCm/rocmProfileData, rocpd_python/rocpd/schema_data.
+Ignored: call stacks, autograd arguments, clock and power samples.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from trace_budget.contracts import Head, Reader, ReadOptions
+from trace_budget.errors import InputError
+from trace_budget.io import sqlite
+from trace_budget.io.sqlite import Database
+from trace_budget.readers.records import Records, Tables, trace_of
+from trace_budget.schema.trace import Caveat, Trace
+
+_MARKER_API = "UserMarker"
+_NEEDED = {"rocpd_string": ("id", "string"), "rocpd_op": ("id", "opType_id")}
+_BARRIERS = ("Barrier", "Marker", "InternalMarker")
+
+
+def _recognises(head: Head) -> bool:
+    return head.data.startswith(sqlite.MAGIC) and {"rocpd_op", "rocpd_api"} <= set(head.names)
+
+
+def _read(path: Path, options: ReadOptions) -> Trace:
+    with sqlite.opened(path) as database:
+        strings = database.read("rocpd_string", {"id": pl.Int64(), "string": pl.String()})
+        calls, markers = _host_rows(database, strings)
+        ops, barriers = _ops(database, strings, calls)
+        if not ops.height:
+            advice = "Was tracing started (rpd.start()) while the GPU worked?"
+            raise InputError("holds no GPU operations", where=f"{path}, table rocpd_op", advice=advice)
+        _refuse_nameless(database)
+        cuda = calls.filter(pl.col("name").str.starts_with("cu")).height > calls.height // 2
+        return trace_of(
+            database,
+            "rpd",
+            Records(ops, calls, markers, ("api_id",), caveats=barriers),
+            vendor="NVIDIA" if cuda else "AMD",
+            dispatch_gap_in_duration=not cuda,
+            source_bytes=path.stat().st_size,
+            rank=options.rank,
+        )
+
+
+def _refuse_nameless(database: Database) -> None:
+    """Without names and types, copies and barriers cannot be told from kernels."""
+    for table, wanted in _NEEDED.items():
+        if not database.has(table, *wanted):
+            found = f"columns {', '.join(database.tables[table])}" if database.has(table) else "no such table"
+            where, expected = f"{database.path}, table {table}", f"columns {', '.join(wanted)}"
+            raise InputError("lacks what tells kernels from copies", where=where, expected=expected, found=found)
+
+
+def _numbers(*names: str) -> dict[str, pl.DataType]:
+    return {name: pl.Int64() for name in names}
+
+
+def _text_of(ids: str, strings: pl.DataFrame, name: str, rows: pl.DataFrame) -> pl.DataFrame:
+    """Replace the column of string ids by its texts."""
+    texts = strings.unique("id", keep="first").rename({"id": ids, "string": name})
+    return rows.join(texts, on=ids, how="left", maintain_order="left").drop(ids)
+
+
+def _host_rows(tables: Tables, strings: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """API calls and user ranges: rocpd_api holds both. Schema 3 keeps the texts of ranges in a table of their own."""
+    wanted = _numbers("id", "pid", "tid", "start", "end", "apiName_id", "args_id")
+    rows = _text_of("apiName_id", strings, "name", tables.read("rocpd_api", wanted)).rename(
+        {"id": "api_id", "start": "start_ns", "end": "end_ns"}
+    )
+    is_marker = pl.col("name") == _MARKER_API
+    texts = strings
+    if tables.has("rocpd_ustring"):
+        texts = tables.read("rocpd_ustring", {"id": pl.Int64(), "string": pl.String()})
+    ranges = rows.filter(is_marker & (pl.col("end_ns") != pl.col("start_ns"))).drop("name", "api_id")
+    markers = _text_of("args_id", texts, "name", ranges).with_columns(pl.lit("annotation").alias("kind"))
+    return rows.filter(~is_marker.fill_null(False)).drop("args_id"), markers
+
+
+def _ops(tables: Tables, strings: pl.DataFrame, calls: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
+    wanted = _numbers("id", "gpuId", "queueId", "start", "end", "description_id", "opType_id")
+    rows = _text_of("opType_id", strings, "op_type", tables.read("rocpd_op", wanted))
+    rows = _text_of("description_id", strings, "description", rows)
+    barrier = pl.col("op_type").is_in(_BARRIERS).fill_null(False)
+    links = tables.read("rocpd_api_ops", _numbers("api_id", "op_id")).unique("op_id", keep="first")
+    work = rows.filter(~barrier).join(links, left_on="id", right_on="op_id", how="left", maintain_order="left")
+    owners = calls.select("api_id", "pid").unique("api_id", keep="first")
+    for facts in (owners, _launch_facts(tables)):
+        work = work.join(facts, on="api_id", how="left", maintain_order="left")
+    ops = work.select(
+        _kind().alias("kind"),
+        pl.when(pl.col("description") != "").then(pl.col("description")).otherwise(pl.col("op_type")).alias("name"),
+        pl.col("gpuId").alias("device"),
+        pl.col("queueId").alias("queue"),
+        pl.col("start").alias("start_ns"),
+        pl.col("end").alias("end_ns"),
+        *("api_id", "pid", "stream", "bytes"),
+        *(f"{size}_{axis}" for size in ("grid", "block") for axis in "xyz"),
+    )
+    dropped = rows.height - work.height
+    text = "barrier records are not device work and are left out"
+    return ops, ((Caveat("barriers_left_out", text, dropped),) if dropped else ())
+
+
+def _kind() -> pl.Expr:
+    op_type = pl.col("op_type")
+    copy = pl.when(op_type.str.starts_with("Copy")).then(pl.lit("memcpy"))
+    return copy.when(op_type.str.starts_with("Fill")).then(pl.lit("memset")).otherwise(pl.lit("kernel"))
+
+
+def _launch_facts(tables: Tables) -> pl.DataFrame:
+    """Stream, sizes and bytes, recorded with the launching call; absent for work that a graph launch enqueued."""
+    sizes = {f"{rpd}{axis.upper()}": f"{ours}_{axis}" for rpd, ours in _SIZES for axis in "xyz"}
+    text: dict[str, pl.DataType] = {"stream": pl.String()}
+    kernels = tables.read("rocpd_kernelapi", {**_numbers("api_ptr_id", *sizes), **text}).rename(sizes)
+    copies = tables.read("rocpd_copyapi", {**_numbers("api_ptr_id", "size"), **text}).rename({"size": "bytes"})
+    facts = pl.concat([kernels, copies], how="diagonal").rename({"api_ptr_id": "api_id"})
+    stream = pl.col("stream").str.strip_prefix("0x").str.to_integer(base=16, strict=False)
+    return facts.with_columns(stream.alias("stream")).unique("api_id", keep="first")
+
+
+_SIZES = (("grid", "grid"), ("workgroup", "block"))
+
+READER = Reader(
+    name="rpd",
+    title="rocmProfileData (RPD) database",
+    recognised_by="an SQLite file with tables rocpd_op and rocpd_api",
+    cannot_tell="grid sizes and streams inside graph replays; correlation ids; the device's name",
+    recognises=_recognises,
+    read=_read,
+    suffixes=(".rpd", ".rpd.gz"),
+)
