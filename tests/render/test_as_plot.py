@@ -103,14 +103,27 @@ def test_a_png_has_twice_the_pixels() -> None:
 def test_without_resvg_one_line_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     with pytest.raises(OutputError) as caught:
-        as_plot.drawing(".PNG")
+        as_plot.drawing(".PNG")(curve())
     assert "pip install 'trace-budget[plot]'" in caught.value.line()
     assert as_plot.drawing(".svg") is as_plot.svg
 
 
 def test_without_fonts_a_png_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     blind = ModuleType("resvg_py")
-    blind.svg_to_bytes = lambda svg_string, zoom: b"nothing drawn"  # type: ignore[attr-defined]
+    blind.svg_to_bytes = lambda **_: b"nothing drawn"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "resvg_py", blind)
     with pytest.raises(OutputError, match="no font"):
-        as_plot.drawing(".png")
+        as_plot.png(curve())
+
+
+@pytest.mark.parametrize("families", ["DejaVu Sans", "a family that no machine has"])
+@pytest.mark.parametrize("system_fonts", [True, False])
+def test_a_png_has_its_texts_whatever_fonts_the_machine_has(
+    monkeypatch: pytest.MonkeyPatch, families: str, system_fonts: bool
+) -> None:
+    resvg = pytest.importorskip("resvg_py")
+    pytest.importorskip("font_lato")
+    drawn = resvg.svg_to_bytes
+    monkeypatch.setattr(resvg, "svg_to_bytes", lambda **k: drawn(skip_system_fonts=not system_fonts, **k))
+    monkeypatch.setattr(as_plot, "SHAPES", as_plot.SHAPES.replace("DejaVu Sans", families))
+    assert as_plot.png(curve("gdn")) != as_plot.png(curve("swiglu"))  # they differ in the title alone

@@ -38,12 +38,9 @@ Plot = Annotated[
 
 
 def refuse_plot(plot: Path | None, force: bool) -> None:
-    """Raise OutputError before any work when the plot could not be drawn or written."""
+    """Raise OutputError before any work when the plot would overwrite a file; what else may fail follows the answer."""
     if plot is not None:
-        from trace_budget.render import as_plot
-
         refuse_existing(plot, overwrite=force)
-        as_plot.drawing(plot.suffix)
 
 
 def write_plot(curve: Curve, plot: Path, output: Output) -> None:
