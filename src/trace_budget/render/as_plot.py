@@ -83,8 +83,8 @@ def rasteriser() -> Callable[[str, int], bytes]:
     def draw(text: str, zoom: int) -> bytes:
         return bytes(svg_to_bytes(svg_string=text, zoom=zoom, font_files=fonts, sans_serif_family=OWN_FONT))
 
-    page = f'<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><style>{SHAPES}</style>{{}}</svg>'
-    if draw(page.format('<text y="18">M</text>'), 1) == draw(page.format(""), 1):
+    begin = f'<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><style>{SHAPES}</style>'
+    if draw(f'{begin}<text y="18">M</text></svg>', 1) == draw(f"{begin}</svg>", 1):
         advice = f"{EXTRA} brings one; .svg needs none."
         raise OutputError("no font on this machine to write with", where="--plot", advice=advice)
     return draw
