@@ -11,7 +11,9 @@ import polars as pl
 
 from trace_budget.errors import UsageError
 from trace_budget.projection.replay.dependencies import Edges
-from trace_budget.projection.replay.propagation import OP, Columns, Shifts, Sweep, Vanishing, events
+from trace_budget.projection.replay.native import Columns
+from trace_budget.projection.replay.prepared import Vanishing
+from trace_budget.projection.replay.propagation import OP, Shifts, Sweep, timed_events
 from trace_budget.projection.replay.stretch import Timeline
 from trace_budget.schema.findings import Int64Array
 from trace_budget.schema.trace import Caveat, Trace
@@ -88,7 +90,7 @@ def propagate_together(parts: Sequence[tuple[Timeline, Edges, Columns, Vanishing
     queue = sorted(
         (time + int(met.offset_ns[rank]), rank, order, kind, index)
         for rank, (line, *_) in enumerate(parts)
-        for order, (time, kind, index) in enumerate(events(line))
+        for order, (time, kind, index) in enumerate(sorted(zip(*(v.tolist() for v in timed_events(line)), strict=True)))
     )
     for _, rank, _, kind, index in queue:
         meeting = place[rank].get(index) if kind == OP else None

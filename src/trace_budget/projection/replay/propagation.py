@@ -13,11 +13,11 @@ import numpy as np
 
 from trace_budget.projection.claimed_saving import FloatArray
 from trace_budget.projection.replay.dependencies import Edges
+from trace_budget.projection.replay.native import Columns, NativeSweep, chosen_library
+from trace_budget.projection.replay.prepared import POLL_NS, RETURN_LIMIT_NS, Vanishing, prepare
 from trace_budget.projection.replay.stretch import Timeline
 from trace_budget.schema.findings import Int64Array
 
-RETURN_LIMIT_NS = 500_000  # a wait that returns later than this after the last op waited for something else
-POLL_NS = 10_000  # a wait call shorter than this did not block
 LAUNCH, WAIT, OP = 1, 0, 2
 
 
@@ -69,10 +69,6 @@ class _Bound:
     by_end: FloatArray
 
 
-Columns = tuple[FloatArray, FloatArray, FloatArray]
-Vanishing = dict[int, list[tuple[int, int]]]
-
-
 def propagate(
     line: Timeline,
     edges: Edges,
@@ -85,21 +81,38 @@ def propagate(
 
     `vanishing` rows end with another row in the named columns: kernels and launches that a fusion removes.
     """
-    sweep = Sweep(line, edges, (low, expected, high), vanishing or {})
-    for _, kind, index in events(line):
-        sweep.step(kind, index)
+    kinds, index = events(line)
+    code = chosen_library()
+    if code is None:
+        return propagate_in_python(line, edges, (low, expected, high), vanishing or {})
+    sweep = NativeSweep(code, line, edges, (low, expected, high), vanishing or {})
+    sweep.run(kinds, index)
+    return Shifts(sweep.moved("start"), sweep.moved("end"))
+
+
+def propagate_in_python(line: Timeline, edges: Edges, delta: Columns, vanishing: Vanishing) -> Shifts:
+    """The same without the accelerator, and what it must be equal to."""
+    sweep = Sweep(line, edges, delta, vanishing)
+    kinds, index = events(line)
+    for kind, row in zip(kinds.tolist(), index.tolist(), strict=True):
+        sweep.step(kind, row)
     return sweep.shifts()
 
 
-def events(line: Timeline) -> list[tuple[int, int, int]]:
-    """(time, kind, index) of launches, ends of waits and op starts in order; at one time a wait ends first."""
+def events(line: Timeline) -> tuple[Int64Array, Int64Array]:
+    """(kind, index) of launches, ends of waits and op starts in order of time; at one time a wait ends first."""
+    times, kinds, index = timed_events(line)
+    order = np.lexsort((index, kinds, times))
+    return kinds[order], index[order]
+
+
+def timed_events(line: Timeline) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """(time, kind, index) of these events, kind after kind."""
     launches = np.unique(line.launch[line.launch >= 0])
     waits = np.flatnonzero(line.host.is_wait)
     times = np.concatenate((line.host.start_ns[launches], line.host.end_ns[waits], line.start_ns))
-    kinds = np.repeat([LAUNCH, WAIT, OP], [launches.size, waits.size, line.size])
-    index = np.concatenate((launches, waits, np.arange(line.size)))
-    order = np.lexsort((index, kinds, times))
-    return list(zip(times[order].tolist(), kinds[order].tolist(), index[order].tolist(), strict=True))
+    kinds = np.repeat(np.array([LAUNCH, WAIT, OP]), [launches.size, waits.size, line.size])
+    return times, kinds, np.concatenate((launches, waits, np.arange(line.size)))
 
 
 class Sweep:
@@ -108,10 +121,8 @@ class Sweep:
     def __init__(self, line: Timeline, edges: Edges, delta: Columns, vanishing: Vanishing) -> None:
         self.line, self.edges, self.delta, self.vanishing = line, edges, delta, vanishing
         self.columns = delta[0].shape[1]
-        self.order = np.argsort(line.end_ns, kind="stable")
-        self.ends = line.end_ns[self.order]
-        self.place = np.empty(line.size, dtype=np.int64)
-        self.place[self.order] = np.arange(line.size)
+        self.at = prepare(line, vanishing)
+        self.ends, self.place = self.at.ends, self.at.place
         self.low, self.expected, self.high = (self._state() for _ in range(3))
         self.high.by_end[:] = -np.inf
         self.low.by_end[:] = np.inf
@@ -122,27 +133,14 @@ class Sweep:
         self.start_list, self.end_list = line.start_ns.tolist(), line.end_ns.tolist()
         self.launch_list, self.fifo_list = line.launch.tolist(), line.fifo.tolist()
         self.known_list, self.early_list = line.edges_known.tolist(), line.early.tolist()
-        self.ended = np.searchsorted(self.ends, line.start_ns, side="right").tolist()
-        self.near_from = np.searchsorted(self.ends, line.start_ns - line.gap_max_ns, side="left").tolist()
-        self.host_slack = np.maximum(line.start_ns - line.latest_release_ns - line.latency_ns[1], 0).tolist()
-        self.host_may_hold = _host_may_hold(line).tolist()
+        self.ended, self.near_from = self.at.ended.tolist(), self.at.near_from.tolist()
+        self.host_slack, self.host_may_hold = self.at.host_slack.tolist(), self.at.host_may_hold.tolist()
         self.zero = np.zeros(self.columns)
-        self.return_ns = _usual_return(line)
-        self.horizon_ns = max(line.gap_max_ns, self.return_ns)
-        self.only_op = {int(line.launch[op]): op for op in vanishing if line.launch[op] >= 0 and line.replay[op] < 0}
-        self.next_launch = _next_launch(line)
-        self.rest_ns: dict[int, dict[int, float]] = {}
-        for op in sorted(vanishing, reverse=True):
-            # An op that starts between two of the fused kernels may wait for the first of them.
-            beside = op + 1 < line.size and line.start_ns[op + 1] < line.end_ns[op]
-            for column, before in (pair for pair in vanishing[op] if op == pair[1] + 1 and not beside):
-                behind = self.rest_ns.get(op, {}).get(column, 0.0)
-                self.rest_ns.setdefault(before, {})[column] = behind + float(line.end_ns[op] - line.end_ns[before])
-        self.wait_cost_ns = _wait_cost(line)
+        self.horizon_ns = max(line.gap_max_ns, self.at.return_ns)
 
     def _state(self) -> _Bound:
         size, columns = self.line.size, self.columns
-        threads = int(self.line.host.thread.max()) + 1 if self.line.host.thread.size else 1
+        threads = self.at.threads
         return _Bound(
             np.zeros((size, columns)), np.zeros((size, columns)), np.zeros((threads, columns)),
             np.zeros((self.line.host.start_ns.size, columns)), np.zeros((size, columns)),
@@ -161,12 +159,12 @@ class Sweep:
 
     def _without(self, call: int, thread: int) -> None:
         """A launch that vanishes gives its host time back: at least the call, usually all until the next launch."""
-        op = self.only_op.get(call)
-        if op is None:
+        op = int(self.at.only_op[call])
+        if op < 0:
             return
         host = self.line.host
         least = float(host.end_ns[call] - host.start_ns[call])
-        usual = max(float(self.next_launch[call] - host.start_ns[call]), least)
+        usual = max(float(self.at.next_launch[call] - host.start_ns[call]), least)
         for column, _ in self.vanishing[op]:
             self.low.host[thread, column] += least
             self.expected.host[thread, column] += usual
@@ -242,7 +240,7 @@ class Sweep:
             for column, before in self.vanishing.get(op, ()):
                 state.end[op, column] = state.end[before, column] + (self.end_list[op] - self.end_list[before])
             state.by_end[self.place[op]] = state.end[op]
-            for column, rest in self.rest_ns.get(op, {}).items():
+            for column, rest in self.at.rest_ns.get(op, {}).items():
                 # Nothing waits for the middle of a fused kernel: for others this op ends where the fused one does.
                 state.by_end[self.place[op], column] += rest
         self.highest = np.maximum(self.highest, self.high.end[op])
@@ -305,13 +303,13 @@ class Sweep:
         if last is None:
             return
         blocked = returned - entered
-        late = max(returned - int(self.end_list[last]) - self.return_ns, 0)
+        late = max(returned - int(self.end_list[last]) - self.at.return_ns, 0)
         ended = int(np.searchsorted(self.ends, returned, side="right"))
-        lowest = self._lowest_before(returned, self.return_ns, ended) - late
+        lowest = self._lowest_before(returned, self.at.return_ns, ended) - late
         self.low.host[thread] = np.minimum(self.low.host[thread] + max(blocked - POLL_NS, 0), lowest)
-        arrived = self.expected.host[thread] + max(blocked - self.wait_cost_ns, 0)
+        arrived = self.expected.host[thread] + max(blocked - self.at.wait_cost_ns, 0)
         self.expected.host[thread] = np.minimum(arrived, self.expected.end[last])
-        near = self._highest_near(int(np.searchsorted(self.ends, returned - self.return_ns, side="left")), ended)
+        near = self._highest_near(int(np.searchsorted(self.ends, returned - self.at.return_ns, side="left")), ended)
         most = self.high.host[thread] if near is None else near
         if blocked <= POLL_NS:
             # So short a wait may not have waited at all: then the host keeps its own lead.
@@ -326,49 +324,4 @@ class Sweep:
         place = int(np.searchsorted(self.ends, returned, side="right")) - 1
         if place < 0 or self.ends[place] <= entered or returned - self.ends[place] > RETURN_LIMIT_NS:
             return None
-        return int(self.order[place])
-
-
-def _next_launch(line: Timeline) -> Int64Array:
-    """When the thread of each call makes its next call of those known here; its own end for the last."""
-    host = line.host
-    following = host.end_ns.copy()
-    for thread in np.unique(host.thread):
-        calls = np.flatnonzero(host.thread == thread)
-        ordered = calls[np.argsort(host.start_ns[calls], kind="stable")]
-        following[ordered[:-1]] = host.start_ns[ordered[1:]]
-    return following
-
-
-def _host_may_hold(line: Timeline) -> np.ndarray:
-    """Ops that start so soon after their launch that the launch alone may have held them back."""
-    launched = line.launch >= 0
-    called = line.host.start_ns[np.maximum(line.launch, 0)] if line.host.start_ns.size else line.start_ns
-    low, high = line.latency_ns
-    tolerance = max(high - low, 1_000) + np.where(launched, line.latest_release_ns - called, 0)
-    held: np.ndarray = launched & (line.start_ns - called - low <= tolerance)
-    return held
-
-
-def _wait_cost(line: Timeline) -> int:
-    """What a wait call itself takes: the shortest that waited for nothing, else the shortest return from the device."""
-    entered, returned = line.host.start_ns[line.host.is_wait], line.host.end_ns[line.host.is_wait]
-    if entered.size == 0:
-        return POLL_NS
-    ends = np.sort(line.end_ns)
-    ended = ends[np.maximum(np.searchsorted(ends, returned, side="right") - 1, 0)]
-    idle = (ended <= entered) | (ended > returned)
-    own = (returned - entered)[idle] if idle.any() else returned - ended
-    return min(int(own.min()), POLL_NS)
-
-
-def _usual_return(line: Timeline) -> int:
-    """The longest usual time from the end of the last op to the return of a wait for it."""
-    order = np.sort(line.end_ns)
-    waits = np.flatnonzero(line.host.is_wait & (line.host.end_ns - line.host.start_ns > POLL_NS))
-    if waits.size == 0 or order.size == 0:
-        return RETURN_LIMIT_NS
-    place = np.searchsorted(order, line.host.end_ns[waits], side="right") - 1
-    back = line.host.end_ns[waits] - order[np.maximum(place, 0)]
-    usable = back[(place >= 0) & (back <= RETURN_LIMIT_NS)]
-    return int(usable.max()) if usable.size else RETURN_LIMIT_NS
+        return int(self.at.order[place])

@@ -1,0 +1,121 @@
+"""What both engines of the replay work out once for a stretch: order of ends, slacks of launches, costs of waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trace_budget.projection.replay.stretch import Timeline
+from trace_budget.schema.findings import Int64Array
+
+RETURN_LIMIT_NS = 500_000  # a wait that returns later than this after the last op waited for something else
+POLL_NS = 10_000  # a wait call shorter than this did not block
+Vanishing = dict[int, list[tuple[int, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Plain arrays beside a Timeline, in ns and rows.
+
+    `order`: ops by end, `ends` those ends, `place` where each op stands among them; `ended` how many had ended when an
+    op started, `near_from` the first of them that ended close before. `host_slack`: how long an op was ready on the
+    host's side. `next_launch`, `only_op`: per call, when its thread goes on, and the vanishing op it launched (-1).
+    `rest_ns`: what is left of a fused kernel after each op inside it, by op and column.
+    """
+
+    order: Int64Array
+    ends: Int64Array
+    place: Int64Array
+    ended: Int64Array
+    near_from: Int64Array
+    host_slack: Int64Array
+    host_may_hold: np.ndarray
+    next_launch: Int64Array
+    only_op: Int64Array
+    rest_ns: dict[int, dict[int, float]]
+    return_ns: int
+    wait_cost_ns: int
+    threads: int
+
+
+def prepare(line: Timeline, vanishing: Vanishing) -> Prepared:
+    """Work these out for one stretch and the ops that vanish from it."""
+    order = np.argsort(line.end_ns, kind="stable")
+    ends = line.end_ns[order]
+    place = np.empty(line.size, dtype=np.int64)
+    place[order] = np.arange(line.size)
+    return Prepared(
+        order, ends, place,
+        np.searchsorted(ends, line.start_ns, side="right"),
+        np.searchsorted(ends, line.start_ns - line.gap_max_ns, side="left"),
+        np.maximum(line.start_ns - line.latest_release_ns - line.latency_ns[1], 0),
+        _host_may_hold(line), _next_launch(line), _only_op(line, vanishing), _rest(line, vanishing),
+        _usual_return(line), _wait_cost(line), int(line.host.thread.max()) + 1 if line.host.thread.size else 1,
+    )  # fmt: skip
+
+
+def _only_op(line: Timeline, vanishing: Vanishing) -> Int64Array:
+    """Per call the vanishing op that it alone launched, -1 for other calls."""
+    only = np.full(line.host.start_ns.size, -1, dtype=np.int64)
+    for op in vanishing:
+        if line.launch[op] >= 0 and line.replay[op] < 0:
+            only[line.launch[op]] = op
+    return only
+
+
+def _rest(line: Timeline, vanishing: Vanishing) -> dict[int, dict[int, float]]:
+    """What of a fused kernel is left after each op inside it, by op and column."""
+    rest: dict[int, dict[int, float]] = {}
+    for op in sorted(vanishing, reverse=True):
+        # An op that starts between two of the fused kernels may wait for the first of them.
+        beside = op + 1 < line.size and line.start_ns[op + 1] < line.end_ns[op]
+        for column, before in (pair for pair in vanishing[op] if op == pair[1] + 1 and not beside):
+            behind = rest.get(op, {}).get(column, 0.0)
+            rest.setdefault(before, {})[column] = behind + float(line.end_ns[op] - line.end_ns[before])
+    return rest
+
+
+def _next_launch(line: Timeline) -> Int64Array:
+    """When the thread of each call makes its next call of those known here; its own end for the last."""
+    host = line.host
+    following = host.end_ns.copy()
+    for thread in np.unique(host.thread):
+        calls = np.flatnonzero(host.thread == thread)
+        ordered = calls[np.argsort(host.start_ns[calls], kind="stable")]
+        following[ordered[:-1]] = host.start_ns[ordered[1:]]
+    return following
+
+
+def _host_may_hold(line: Timeline) -> np.ndarray:
+    """Ops that start so soon after their launch that the launch alone may have held them back."""
+    launched = line.launch >= 0
+    called = line.host.start_ns[np.maximum(line.launch, 0)] if line.host.start_ns.size else line.start_ns
+    low, high = line.latency_ns
+    tolerance = max(high - low, 1_000) + np.where(launched, line.latest_release_ns - called, 0)
+    held: np.ndarray = launched & (line.start_ns - called - low <= tolerance)
+    return held
+
+
+def _wait_cost(line: Timeline) -> int:
+    """What a wait call itself takes: the shortest that waited for nothing, else the shortest return from the device."""
+    entered, returned = line.host.start_ns[line.host.is_wait], line.host.end_ns[line.host.is_wait]
+    if entered.size == 0:
+        return POLL_NS
+    ends = np.sort(line.end_ns)
+    ended = ends[np.maximum(np.searchsorted(ends, returned, side="right") - 1, 0)]
+    idle = (ended <= entered) | (ended > returned)
+    own = (returned - entered)[idle] if idle.any() else returned - ended
+    return min(int(own.min()), POLL_NS)
+
+
+def _usual_return(line: Timeline) -> int:
+    """The longest usual time from the end of the last op to the return of a wait for it."""
+    order = np.sort(line.end_ns)
+    waits = np.flatnonzero(line.host.is_wait & (line.host.end_ns - line.host.start_ns > POLL_NS))
+    if waits.size == 0 or order.size == 0:
+        return RETURN_LIMIT_NS
+    place = np.searchsorted(order, line.host.end_ns[waits], side="right") - 1
+    back = line.host.end_ns[waits] - order[np.maximum(place, 0)]
+    usable = back[(place >= 0) & (back <= RETURN_LIMIT_NS)]
+    return int(usable.max()) if usable.size else RETURN_LIMIT_NS
