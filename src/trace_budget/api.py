@@ -14,6 +14,7 @@ from trace_budget.contracts import Reader, ReadOptions
 from trace_budget.errors import InputError, NotInTraceError
 from trace_budget.inputs.detect import detect
 from trace_budget.schema.caveats import advice_for
+from trace_budget.schema.damaged_names import with_damaged_names
 from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Change, Policy, Range, Scope, Selection, TokenInput
 from trace_budget.schema.trace import Trace
@@ -75,10 +76,10 @@ def _opened(place: Path, format: str | None, options: ReadOptions) -> Iterator[T
 
 def _read(reader: Reader, path: Path, options: ReadOptions) -> Trace:
     if not options.cache:
-        return reader.read(path, options)
+        return with_damaged_names(reader.read(path, options))
     from trace_budget.inputs.cache import read_cached
 
-    return read_cached(reader, path, options)
+    return with_damaged_names(read_cached(reader, path, options))
 
 
 def analyse(trace: Trace, scope: Scope = EVERYTHING) -> Found:

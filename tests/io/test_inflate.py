@@ -93,6 +93,12 @@ def test_a_wrong_checksum_is_told_and_loses_nothing(tmp_path: Path) -> None:
     assert plain_of(tmp_path, broken + PACKED) == (PLAIN + PLAIN, "gzip checksum does not match")
 
 
+@pytest.mark.parametrize("wrong", [0, 1, len(PLAIN) - 1, len(PLAIN) + 1, (1 << 32) - 1])
+def test_a_wrong_length_is_told_and_loses_nothing(tmp_path: Path, wrong: int) -> None:
+    broken = PACKED[:-4] + wrong.to_bytes(4, "little")
+    assert plain_of(tmp_path, broken + PACKED) == (PLAIN + PLAIN, "gzip length does not match")
+
+
 def test_garbage_after_the_last_member_is_told(tmp_path: Path) -> None:
     assert plain_of(tmp_path, PACKED + b"garbage") == (PLAIN, "bytes follow that are no gzip member")
 

@@ -1,4 +1,4 @@
-"""Gzip by raw deflate, member after member: every byte before a cut survives, a wrong checksum is told, not fatal."""
+"""Gzip by raw deflate, member by member: all bytes before a cut survive; a wrong checksum or length is told, no end."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ MAGIC = b"\x1f\x8b"
 _READ_BYTES = 1 << 16
 _TRAILER_BYTES = 8
 _HEADER_BYTES = 10
+_LENGTH_MODULUS = 1 << 32
 _HAS_CHECKSUM, _HAS_EXTRA, _HAS_NAME, _HAS_COMMENT = 2, 4, 8, 16
 
 
@@ -80,7 +81,7 @@ class Gunzip:
     def _member(self, chunk_bytes: int) -> Iterator[bytes]:
         library = _library()
         inflater = library.decompressobj(-15)
-        checksum = 0
+        checksum = size_bytes = 0
         pending, self._ahead = self._ahead, b""
         while not inflater.eof:
             pending = pending or self._file.read(_READ_BYTES)
@@ -94,16 +95,19 @@ class Gunzip:
                 return
             pending = inflater.unconsumed_tail
             checksum = library.crc32(chunk, checksum)
+            size_bytes += len(chunk)
             yield chunk
         self._ahead = inflater.unused_data
-        self._leave_member(checksum)
+        self._leave_member(checksum, size_bytes)
 
-    def _leave_member(self, checksum: int) -> None:
+    def _leave_member(self, checksum: int, size_bytes: int) -> None:
         if not self._fill(_TRAILER_BYTES):
             self._cut("gzip stream ends early")
             return
         if int.from_bytes(self._ahead[:4], "little") != checksum:
             self.damage = self.damage or "gzip checksum does not match"
+        if int.from_bytes(self._ahead[4:8], "little") != size_bytes % _LENGTH_MODULUS:
+            self.damage = self.damage or "gzip length does not match"
         self._ahead = self._ahead[_TRAILER_BYTES:]
 
     def _cut(self, reason: str) -> bool:

@@ -71,6 +71,9 @@ def _calls(change: Change, found: Match, steps: Steps) -> Answer:
         return Answer("D", "trace", f"{text}; {change.calls:g} were expected")
     told = change.calls is not None or any(caveat.code == "step_stated" for caveat in steps.caveats)
     grade = {"high": "A", "medium": "B"}.get(steps.confidence, "C" if told else "D")
+    if found.damaged:
+        grade = max(grade, "C")
+        text = f"{text}; {found.damaged} more stand under names that damage may have made of it"
     return Answer(grade, "trace", text if grade != "D" else f"{text}: state --calls")
 
 

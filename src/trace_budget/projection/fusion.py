@@ -11,7 +11,7 @@ import polars as pl
 from trace_budget.errors import NotInTraceError
 from trace_budget.projection.candidates import Sequence
 from trace_budget.projection.claimed_saving import Saving
-from trace_budget.projection.match import Match
+from trace_budget.projection.match import Match, calls_in_doubt
 from trace_budget.projection.names import closest, matching
 from trace_budget.projection.replay.ground import Claim
 from trace_budget.schema.caveats import LATEST_NS
@@ -123,7 +123,8 @@ def _fusion(kernels: pl.DataFrame, rows: Int64Array, wanted: Sequence, steps: St
     )
     names = tuple(kernels["name"].cast(pl.String).gather(rows[0]).to_list())
     order = np.argsort(frame["op_id"].to_numpy())
-    match = Match(" + ".join(wanted.patterns), names, frame[order], len(steps.used), layers.layers)
+    damaged = calls_in_doubt(kernels, names)
+    match = Match(" + ".join(wanted.patterns), names, frame[order], len(steps.used), layers.layers, damaged)
     ids = kernels["op_id"].to_numpy()[rows][order]
     return Fusion(match, ids, durations[:, 0][order])
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from trace_budget.errors import NoSuchKernelError, NotInTraceError, UsageError
 from trace_budget.projection.names import closest, matching
+from trace_budget.schema.damaged_names import damaged_twins
 from trace_budget.schema.findings import Layers, Steps
 from trace_budget.schema.options import Selection
 
@@ -22,6 +24,7 @@ class Match:
     """The matched calls of the used steps.
 
     `ops`: op_id, step_index, layer_index, position, start_ns, end_ns, dur_ns (null when unknown), solo_ns.
+    `damaged`: further calls in these steps, under names that damage may have made of the matched ones.
     """
 
     kernel: str
@@ -29,6 +32,7 @@ class Match:
     ops: pl.DataFrame
     steps: int
     layers: int
+    damaged: int = 0
 
     @property
     def calls_per_step(self) -> float:
@@ -79,7 +83,15 @@ def match(ops: pl.DataFrame, selection: Selection, steps: Steps, layers: Layers,
     chosen = _narrowed(kernels.filter(pl.col("name").cast(pl.String).is_in(found)), selection, path)
     label = found[0] if len(found) == 1 else f"{len(found)} kernels matching {selection.kernel}"
     columns = ("op_id", "step_index", "layer_index", "position", "start_ns", "end_ns", "dur_ns", "solo_ns")
-    return Match(label, tuple(found), chosen.select(columns).sort("op_id"), len(steps.used), layers.layers)
+    rows, damaged = chosen.select(columns).sort("op_id"), calls_in_doubt(kernels, found)
+    return Match(label, tuple(found), rows, len(steps.used), layers.layers, damaged)
+
+
+def calls_in_doubt(kernels: pl.DataFrame, matched: Sequence[str]) -> int:
+    """Calls under names that damage may have made of the matched ones."""
+    names = kernels["name"].cast(pl.String)
+    twins = set(damaged_twins(names.unique(maintain_order=True).to_list(), matched)).difference(matched)
+    return int(names.is_in(sorted(twins)).sum()) if twins else 0
 
 
 def only(rows: pl.DataFrame, pattern: str | None, path: str, none: str = NO_MATCH) -> pl.DataFrame:

@@ -244,6 +244,9 @@ def _match_caveats(calls: Match, durations: np.ndarray, missing: int) -> tuple[C
                 "warning",
             )
         )
+    if calls.damaged:
+        text = f"{calls.damaged} calls stand under damaged names that may be this kernel's: they are not counted"
+        out.append(Caveat("damaged_name", text, calls.damaged, "warning"))
     ratio = float(durations.max() / max(np.median(durations), 1.0))
     if ratio > OUTLIER_RATIO:
         out.append(

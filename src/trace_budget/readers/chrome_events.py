@@ -99,7 +99,11 @@ def read_events(
         path,
         frame.with_columns(dictionary.decoded(frame[name]) for name, dictionary in dictionaries.items()),
         reason or _cut(around),
-        (*caveats.damaged_lines(found.dropped + decode.dropped, found.repaired, place), *_around(around)),
+        (
+            *caveats.damaged_lines(found.dropped + decode.dropped, found.repaired, place),
+            *caveats.broken_keys(found.broken_keys),
+            *_around(around),
+        ),
         ids.lost,
     )
 

@@ -119,6 +119,12 @@ def damaged_metadata() -> Caveat:
     return Caveat("damaged_metadata", text, 1, "warning")
 
 
+def broken_keys(count: int) -> tuple[Caveat, ...]:
+    """Keys or categories of events that are no text: what stood under them could not be known."""
+    text = "keys or categories hold bytes that are not UTF-8: what they belong to was not read, calls may be too low"
+    return (Caveat("damaged_bytes", text, count, "warning"),) if count else ()
+
+
 def nameless(ops: pl.DataFrame) -> tuple[Caveat, ...]:
     """Device work whose `name` is null: it is counted, but under no kernel's name."""
     count = ops["name"].null_count()

@@ -85,6 +85,7 @@ class AheadStream(ObjectStream[T], Generic[T, S]):
             piece = Piece([], found.stop, ended=True)
         else:
             found, piece = None, self._reader.read(cut.buffer, self._offset - 1, cut.final)
+        self._note_keys(cut.buffer, piece.stop)
         self._offset += piece.stop - 1
         self.ended = piece.ended
         return (piece.objects if found is None else found), piece

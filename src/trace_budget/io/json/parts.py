@@ -10,6 +10,7 @@ import msgspec
 
 from trace_budget.errors import InputError
 from trace_budget.io.inflate import PlainStream
+from trace_budget.io.json.keys import broken_keys
 from trace_budget.io.json.segment import Damage, SegmentReader
 from trace_budget.io.json.stream import LONGEST_BYTES, SEGMENT_BYTES, boundary
 
@@ -58,11 +59,14 @@ class PartStream:
         """The key and opening bracket of the next part, and the text read behind it; None at the document's end."""
         while True:
             if found := self._start.search(text):
+                self.damage.broken_keys += broken_keys(text[: found.start()])
                 return found[1].decode(), found[2], text[found.end() :]
             more = self._read()
             if not more:
+                self.damage.broken_keys += broken_keys(text)
                 self.complete = text.rstrip().endswith(b"}") and not self._plain.truncated
                 return None
+            self.damage.broken_keys += broken_keys(text[:-_LONGEST_KEY])
             text = text[-_LONGEST_KEY:] + more
 
     def _array(self, key: str, rest: bytes) -> Generator[tuple[str, list[Any]], None, bytes]:
@@ -81,6 +85,7 @@ class PartStream:
             after = bytes(buffer[comma:])
             buffer[comma:] = b"]"
             piece = reader.read(buffer, self._offset - len(buffer) - len(after), final)
+            self.damage.broken_keys += broken_keys(buffer[: piece.stop])
             rest = bytes(buffer[piece.stop : -1]) + after if piece.stop < len(buffer) else after[1:]
             yield key, piece.objects
             if piece.ended:
@@ -99,6 +104,7 @@ class PartStream:
             yield key, self._parts[key](memoryview(b"[{" + rest[:end] + b"]"))
         except msgspec.DecodeError:
             self.damage.note(self._offset - len(rest), dropped=1)
+        self.damage.broken_keys += broken_keys(rest[:end])
         return rest[end:]
 
     def _kept(self, rest: bytes) -> bytes:

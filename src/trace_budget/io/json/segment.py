@@ -25,11 +25,15 @@ _LOOKS_WHOLE = re.compile(rb'"ph"\s*:')
 
 @dataclass(slots=True)
 class Damage:
-    """What was met so far: objects mended and dropped, and the byte offset (in the plain text) of the first one."""
+    """What was met so far: objects mended and dropped, and the byte offset (in the plain text) of the first one.
+
+    `broken_keys` counts keys and categories that are no text: decoders pass over what stands under them.
+    """
 
     repaired: int = 0
     dropped: int = 0
     first_offset: int | None = None
+    broken_keys: int = 0
 
     def note(self, offset: int, repaired: int = 0, dropped: int = 0) -> None:
         """Count one damaged place."""

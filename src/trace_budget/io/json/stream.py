@@ -12,6 +12,7 @@ import msgspec
 from trace_budget.errors import InputError
 from trace_budget.io.inflate import PlainStream
 from trace_budget.io.json.document import Fields, array_start, fields_around
+from trace_budget.io.json.keys import broken_keys
 from trace_budget.io.json.segment import Damage, SegmentReader
 
 T = TypeVar("T")
@@ -69,7 +70,9 @@ class ObjectStream(Generic[T]):
         """Pass on what the segments give, then read the fields around the array."""
         try:
             tail = yield from segments
-            self.fields = fields_around(self._head, tail + self._plain.read(_TAIL_BYTES) if self.ended else None)
+            after = tail + self._plain.read(_TAIL_BYTES) if self.ended else None
+            self.fields = fields_around(self._head, after)
+            self.damage.broken_keys += broken_keys(self._head) + broken_keys(after or b"")
         except msgspec.DecodeError as error:
             raise InputError("JSON that cannot be read", where=str(self._plain.path), found=str(error)) from None
         except RecursionError:
@@ -112,10 +115,15 @@ class ObjectStream(Generic[T]):
             rest = cut.rest(piece.stop)
             self._offset += piece.stop - 1
             self.ended = piece.ended
+            self._note_keys(cut.buffer, piece.stop)
             yield piece.objects
             if not self.ended:
                 self._kept(rest)
         return rest
+
+    def _note_keys(self, buffer: bytearray, stop: int) -> None:
+        """Count the keys that are no text in what was read of a segment."""
+        self.damage.broken_keys += broken_keys(buffer if stop == len(buffer) else buffer[:stop])
 
     def _cut(self, rest: bytes) -> Cut:
         """Read on and cut where an object ends."""

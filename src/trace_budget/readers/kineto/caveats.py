@@ -28,6 +28,7 @@ def file_caveats(ended: bool, fields: Fields, damage: Damage, plain_damage: str)
     if damage.dropped:
         text = "damaged events could not be read and were dropped: calls and sums may be too low"
         found.append(Caveat("damaged_events_dropped", text, damage.dropped, "warning", first))
+    found += shared.broken_keys(damage.broken_keys)
     if fields.more:
         found.append(shared.several_documents())
     if fields.damaged and not fields.more:

@@ -55,7 +55,7 @@ def read(path: Path, options: ReadOptions, segment_bytes: int = SEGMENT_BYTES) -
     if not collected.events:
         raise InputError("holds no complete event", where=str(path), advice="Record it again, or copy it again.")
     trace = _trace(path, options, collected, stream.fields.values)
-    lost = plain.truncated or stream.damage.dropped or stream.fields.more
+    lost = plain.truncated or stream.damage.dropped or stream.damage.broken_keys or stream.fields.more
     return replace(
         trace,
         complete=stream.ended and stream.fields.closed and not lost,
