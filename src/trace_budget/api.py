@@ -217,11 +217,10 @@ def sensitivity(
 ) -> Curve:
     """What every saving per call of the candidate's kernel is worth."""
     from trace_budget.pages import curve as curve_room
-    from trace_budget.projection.project import Ask
-    from trace_budget.projection.project import project_candidate as one_candidate
+    from trace_budget.projection.project import prepare, project_many
 
-    ask = Ask(analyse(trace, scope), candidate, token or TokenInput(), policy or Policy())
-    return curve_room.sensitivity(ask, one_candidate(ask.found, candidate, ask.token, ask.policy))
+    ready = prepare(analyse(trace, scope), token or TokenInput(), policy or Policy())
+    return curve_room.sensitivity(ready, candidate, project_many(ready, [candidate])[0])
 
 
 def candidate_page(
@@ -233,13 +232,12 @@ def candidate_page(
 ) -> Page:
     """The answer of `project` with its pictures."""
     from trace_budget.pages import page as page_room
-    from trace_budget.projection.project import Ask
-    from trace_budget.projection.project import project_candidate as one_candidate
+    from trace_budget.projection.project import prepare, project_many
     from trace_budget.reports import project as project_room
 
-    ask = Ask(analyse(trace, scope), candidate, token or TokenInput(), policy or Policy())
-    projection = one_candidate(ask.found, candidate, ask.token, ask.policy)
-    return page_room.candidate_page(ask, projection, project_room.project_report(ask.found, projection))
+    ready = prepare(analyse(trace, scope), token or TokenInput(), policy or Policy())
+    (projection,) = project_many(ready, [candidate])
+    return page_room.candidate_page(ready, candidate, projection, project_room.project_report(ready.found, projection))
 
 
 def ranking_page(trace: Trace, asked: CandidateSet, scope: Scope = EVERYTHING) -> Page:

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from gpu_simulator import KINDS, Shown, random_program, simulate, to_trace
 from projection.random_traces import traces
 from trace_budget import api
-from trace_budget.projection.candidates import Candidate
+from trace_budget.projection.candidates import Candidate, CandidateSet
+from trace_budget.projection.rank import rank
 from trace_budget.projection.replay.ground import Claim, Ground, Interval, interval
 from trace_budget.projection.replay.propagation import propagate
 from trace_budget.projection.target import Site, common_ground, site_of, target_of
 from trace_budget.schema import build
-from trace_budget.schema.options import Change, Selection
+from trace_budget.schema.options import Change, Policy, Range, Selection, TokenInput
 from trace_budget.schema.trace import Trace
 
 CALM = tuple(kind for kind in KINDS if not kind.startswith("contention"))
@@ -26,6 +27,10 @@ SHARES = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
 seeds = st.integers(0, 10_000)
 programs = st.builds(lambda kind, seed: to_trace(simulate(random_program(kind, seed))), st.sampled_from(CALM), seeds)
 anything = st.one_of(programs, traces())
+crowded = st.builds(
+    lambda kind, seed: to_trace(simulate(random_program(kind, seed))),
+    st.sampled_from(tuple(kind for kind in KINDS if kind not in CALM)), seeds,
+)  # fmt: skip
 
 
 def prepared(trace: Trace) -> tuple[Site, Ground]:
@@ -73,6 +78,38 @@ def test_bounds_are_in_order(trace: Trace, pick: int, share: float) -> None:
     assert 0 <= limits.exposed <= limits.naive + 1e-6
     if not limits.contended:
         assert limits.high <= limits.chain + 1e-6
+
+
+def per_step_ns(trace: Trace, names: list[str]) -> float:
+    """What kernels take per counted step, summed from the trace itself."""
+    found = api.analyse(trace)
+    counted = pl.Series(np.isin(found.steps.op_step, found.steps.used))
+    rows = trace.gpu_ops.filter(counted & pl.col("name").cast(pl.String).is_in(names) & (pl.col("kind") == "kernel"))
+    return float((rows["end_ns"] - rows["start_ns"]).sum()) / len(found.steps.used)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    trace=st.one_of(anything, crowded),
+    picks=st.tuples(st.integers(0, 30), st.integers(0, 30)),
+    token_us=st.floats(1, 1e4),
+)
+def test_no_bound_lies_above_what_the_kernels_or_a_token_take(
+    trace: Trace, picks: tuple[int, int], token_us: float
+) -> None:
+    site, _ = prepared(trace)
+    names = sorted({a_kernel(site, pick) for pick in picks})
+    change = Change(free=True, hit_rate=Range(1.0, 1.0), force=True)
+    candidates = tuple(Candidate(name, change, Selection(f"re:^{name}$")) for name in names)
+    asked = CandidateSet(candidates, Policy(), TokenInput(token_ms=token_us / 1000))
+    ranking = rank(site.found, asked)
+    for row in ranking.rows:
+        limits = row.alone.limits
+        assert limits.low <= limits.expected <= limits.high
+        assert limits.high <= min(per_step_ns(trace, [row.candidate.id]), token_us * 1000) * (1 + 1e-9)
+    joint = ranking.joint
+    assert joint.low <= joint.expected <= joint.high
+    assert joint.high <= min(per_step_ns(trace, names), token_us * 1000) * (1 + 1e-9)
 
 
 @settings(max_examples=30, deadline=None)

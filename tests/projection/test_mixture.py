@@ -47,7 +47,7 @@ def test_saving_and_step_time_are_weighted_before_they_are_compared() -> None:
     result = mix(phases, Candidate("", Change(saving_us=3.1084), Selection("hit")), TokenInput(), Policy())
     decode, mixed = result.shares
     assert mixed.projection is None
-    assert decode.saved("naive") == pytest.approx(149_203.2)
+    assert decode.saved_ns.naive == pytest.approx(149_203.2)
     # 0.9 x 149.2032 us of 0.9 x 44 ms + 0.1 x 80 ms (steps here differ by the idle ends of their windows)
     whole = 0.9 * decode.step_ns + 0.1 * mixed.step_ns
     assert result.step_ns == pytest.approx(whole)

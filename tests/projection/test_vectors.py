@@ -283,7 +283,7 @@ def test_18_steps_without_the_kernel_dilute_the_saving() -> None:
     assert [share.step_ns / US for share in got.shares] == [44_000, 80_000]
     assert got.shares[1].projection is None
     assert got.step_ns / US == pytest.approx(47_600)
-    assert sum(share.weight * share.saved("expected") for share in got.shares) / US == pytest.approx(134.283, abs=5e-4)
+    assert sum(share.weight * share.saved_ns.expected for share in got.shares) / US == pytest.approx(134.283, abs=5e-4)
     assert got.pct.expected == pytest.approx(0.28211, abs=5e-6)
 
 

@@ -13,7 +13,7 @@ from trace_budget.projection.verdict import Percent, Verdict, dilution_of, judge
 from trace_budget.schema.options import Policy
 
 QUIET = Policy(target_pct=1.0, noise_pct=0.1, runs=10)
-GOOD = Percent(naive=4.0, low=3.6, expected=3.8, high=4.0, ceiling=20.0)
+GOOD = Percent(low=3.6, expected=3.8, high=4.0, naive=4.0, ceiling=20.0)
 KNOWN = {key: Answer("B", "user", "") for key in QUESTIONS}
 MEASURED = {**KNOWN, "Q1": Answer("A", "trace", "")}
 
@@ -98,7 +98,7 @@ def test_a_bound_alone_never_confirms() -> None:
 
 
 def test_what_is_invalid_is_nothing_else() -> None:
-    got = said(replace(GOOD, high=0.0), invalid="baseline mismatch: …")
+    got = said(replace(GOOD, low=0.0, expected=0.0, high=0.0), invalid="baseline mismatch: …")
     assert (got.verdict, got.reason, got.why) == ("INVALID", "invalid_input", "baseline mismatch: …")
 
 
@@ -124,7 +124,7 @@ def test_go_and_no_go_hold_what_they_say(
     low, expected, high = sorted(values)
     policy = replace(QUIET, target_pct=target)
     answers = {**KNOWN, "Q5": Answer(grade, "trace", "")}
-    got = said(Percent(high, low, expected, high, ceiling), answers, policy, "", contended, bound_only)
+    got = said(Percent(low, expected, high, high, ceiling), answers, policy, "", contended, bound_only)
     if got.verdict == "GO":
         assert low * got.dilution >= target
         assert expected * got.dilution >= got.mde_pct

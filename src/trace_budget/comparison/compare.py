@@ -19,8 +19,9 @@ from trace_budget.comparison.pairing import Pair
 from trace_budget.comparison.realised import Realised, realised
 from trace_budget.comparison.suspects import Foretold, Sides, Suspect, foretell, saved, suspects, with_mates
 from trace_budget.errors import NotInTraceError
+from trace_budget.projection.bounds import moved_by
 from trace_budget.projection.candidates import Candidate
-from trace_budget.projection.replay.ground import Claim, ground, interval
+from trace_budget.projection.replay.ground import Claim, ground
 from trace_budget.projection.replay.stretch import OP_BUDGET
 from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Policy, TokenInput
@@ -160,9 +161,8 @@ def _measured(found: Found, sides: Sides, chosen: Flags) -> tuple[Predicted | No
     delta = by_slot[op_slot["slot"].to_numpy()]
     claim = Claim(op_slot["op_id"].to_numpy(), delta, delta, delta)
     naive = float(delta.sum()) / len(found.steps.used)
-    moved = interval(ground(found.trace, found.steps, floor), [(claim,)])
-    low, expected, high = (float(values[0]) for values in (moved.low, moved.expected, moved.high))
-    return Predicted("measured", naive, min(low, expected), expected, max(high, expected)), ()
+    (moved,) = moved_by(ground(found.trace, found.steps, floor), [(claim,)])
+    return Predicted("measured", naive, moved), ()
 
 
 def _delta(calls: pl.DataFrame, chosen: Flags, slots: int, gap_ns: int) -> npt.NDArray[np.float64]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from trace_budget.comparison.engagement import Engagement
 from trace_budget.comparison.realised import Realised
+from trace_budget.schema.band import Band
 from trace_budget.units import show_count, show_pct, show_us, us_from_ns
 
 REALISED = 0.8
@@ -31,9 +32,12 @@ class Predicted:
 
     source: str
     naive_ns: float
-    low_ns: float
-    expected_ns: float
-    high_ns: float
+    saved_ns: Band
+
+    @property
+    def expected_ns(self) -> float:
+        """What was expected."""
+        return self.saved_ns.expected
 
     @property
     def claim_ns(self) -> float:

@@ -108,14 +108,13 @@ def foretell(found: Found, candidates: Sequence[Candidate], token: TokenInput, p
         if one.saving.invalid:
             return Foretold(caveats=_contradicted([(candidates[0].id, one)]))
         limits = one.limits
-        told = Predicted("candidate", limits.naive, limits.low, limits.expected, limits.high)
+        told = Predicted("candidate", limits.naive, limits)
         return Foretold(told, {candidates[0].id: limits.expected})
     ranking = rank(found, CandidateSet(tuple(candidates), policy, token))
     naive = sum(row.alone.limits.naive for row in ranking.rows if row.chosen)
-    joint = ranking.joint
     usable = [row for row in ranking.rows if not row.alone.saving.invalid]
     alone = {row.candidate.id: row.alone.limits.expected for row in usable}
-    together = Predicted("candidates together", naive, joint.low, joint.expected, joint.high) if usable else None
+    together = Predicted("candidates together", naive, ranking.joint) if usable else None
     refused = [(row.candidate.id, row.alone) for row in ranking.rows if row.alone.saving.invalid]
     return Foretold(together, alone, _contradicted(refused))
 

@@ -11,10 +11,9 @@ from trace_budget.pages.curve import sensitivity
 from trace_budget.pages.pictures import Marked
 from trace_budget.pages.strip import step_strip, typical_step
 from trace_budget.projection.candidates import Candidate, CandidateSet
-from trace_budget.projection.project import Ask, Projection
+from trace_budget.projection.project import Prepared, Projection, prepare
 from trace_budget.projection.rank import Ranking
 from trace_budget.projection.replay.ground import Claim
-from trace_budget.projection.target import site_of, target_of
 from trace_budget.schema.findings import Found, Int64Array
 from trace_budget.schema.page import Figure, Mark, Page, Waterfall
 from trace_budget.schema.report import Line, Report
@@ -31,13 +30,13 @@ def trace_page(found: Found, answer: Report) -> Page:
     return Page(found.trace.path, answer, shown, _notes(found, [note]))
 
 
-def candidate_page(ask: Ask, projection: Projection, answer: Report) -> Page:
+def candidate_page(ready: Prepared, candidate: Candidate, projection: Projection, answer: Report) -> Page:
     """One candidate: its curve (not for a fused sequence), and the step with and without it."""
-    found = ask.found
-    claims = _claims(found, [ask.candidate])
+    found, claims = ready.found, projection.claims[:1]
     match = projection.match
     marked = Marked(match.kernel, _ops_of(claims), match.names)
-    curves = () if ask.candidate.selection is None else (figures.curve_figure(sensitivity(ask, projection)),)
+    known = candidate.selection is not None
+    curves = (figures.curve_figure(sensitivity(ready, candidate, projection)),) if known else ()
     shown = (*curves, *_figures(found, marked, claims, _marks(projection)))
     return Page(match.kernel, answer, shown, _notes(found, _method(projection)))
 
@@ -45,21 +44,16 @@ def candidate_page(ask: Ask, projection: Projection, answer: Report) -> Page:
 def ranking_page(found: Found, asked: CandidateSet, ranking: Ranking, answer: Report) -> Page:
     """Many candidates: what they save together, the curve of the best, and the step with all that count."""
     chosen = [row for row in ranking.rows if row.chosen]
-    claims = _claims(found, [row.candidate for row in chosen])
+    claims = tuple(row.alone.claims[0] for row in chosen)
     names = tuple(dict.fromkeys(name for row in chosen for name in row.alone.match.names))
     best = ranking.rows[0]
     curves: tuple[Figure, ...] = ()
     if best.candidate.selection is not None:
-        ask = Ask(found, best.candidate, asked.token, asked.policy)
-        curves = (figures.curve_figure(sensitivity(ask, best.alone), best.candidate.id),)
+        ready = prepare(found, asked.token, asked.policy)
+        curves = (figures.curve_figure(sensitivity(ready, best.candidate, best.alone), best.candidate.id),)
     waterfall = figures.waterfall_figure(_waterfall(ranking))
     shown = (waterfall, *curves, *_figures(found, Marked(JOINT_TITLE, _ops_of(claims), names), claims, ()))
     return Page(f"{len(ranking.rows)} candidates", answer, shown, _notes(found, _method(best.alone)))
-
-
-def _claims(found: Found, candidates: list[Candidate]) -> tuple[Claim, ...]:
-    site = site_of(found)
-    return tuple(target_of(site, candidate).claim for candidate in candidates)
 
 
 def _ops_of(claims: tuple[Claim, ...]) -> Int64Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,8 @@ import polars as pl
 
 from trace_budget.projection.claimed_saving import FloatArray, Saving
 from trace_budget.projection.match import Match
-from trace_budget.projection.replay.ground import Claim, Ground
+from trace_budget.projection.replay.ground import Claim, Ground, interval
+from trace_budget.schema.band import Band, in_order
 from trace_budget.schema.findings import Int64Array
 from trace_budget.schema.trace import Caveat
 
@@ -17,8 +19,8 @@ CONTENTION_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """Time saved per step in ns: `naive` (saving x calls), `exposed` (heuristic), `chain` and the interval.
+class Bounds(Band):
+    """Time saved per step in ns: the band, beside `naive` (saving x calls), `exposed` (heuristic) and `chain`.
 
     `headroom_ns`: how long the host waits for the device per step (None when no wait is visible): GPU time saved beyond
     it is lost in a loop that runs one step ahead. `host_visible`: launches could be followed. `steps`: steps the
@@ -28,9 +30,6 @@ class Bounds:
     naive: float
     exposed: float
     chain: float
-    low: float
-    expected: float
-    high: float
     headroom_ns: float | None
     host_visible: bool
     steps: int
@@ -61,12 +60,24 @@ def claim_of(found: Match, saving: Saving) -> Claim:
     return Claim(found.ops["op_id"].to_numpy(), saving.low, saving.expected, saving.high)
 
 
+def moved_by(base: Ground, claims: Sequence[tuple[Claim, ...]]) -> list[Band]:
+    """What each of several claims (one per rank) saves per step in ns, as far as the replay alone can say."""
+    moved = interval(base, claims)
+    ends = (values.tolist() for values in (moved.low, moved.expected, moved.high))
+    return [in_order(low, expected, high) for low, expected, high in zip(*ends, strict=True)]
+
+
+def held(saved: Band, ceiling_ns: float, token_ns: float) -> Band:
+    """No bound lies above what the calls take (`ceiling_ns`) or a step's tokens take (`token_ns`), all per step."""
+    return saved.at_most(min(ceiling_ns, token_ns))
+
+
 def settle(
     base: Ground,
     found: Match,
     saving: Saving,
     claim: Claim,
-    moved: tuple[float, float, float],
+    moved: Band,
     loop: str,
     untimed: Untimed = ALL_TIMED,
 ) -> Bounds:
@@ -80,20 +91,19 @@ def settle(
     shared = 1.0 - float(solo.sum()) / max(float(duration.sum()), 1.0)
     contended = shared > CONTENTION_SHARE
     headroom = base.headroom_ns
-    low, expected = _limited(moved[0] + untimed.cost, moved[1], headroom, loop)
-    furthest = moved[2] + untimed.high + untimed.beside
+    low, expected = _limited(moved.low + untimed.cost, moved.expected, headroom, loop)
+    furthest = moved.high + untimed.high + untimed.beside
     high = _highest(furthest, most, chain, shared, contended)
     # Launches that vanish may save host time beyond what the calls take.
     high = max(high, furthest) if claim.vanishing.size else high
     worst = float(np.minimum(claim.low, 0.0).sum()) / found.steps + untimed.cost
-    low, expected, high = _ordered(low, expected, high, worst)
+    # A candidate cannot cost more than all of its costs in a row.
+    saved = in_order(max(min(low, expected, high), worst), expected, high)
     return Bounds(
+        *saved.ends,
         naive,
         float((saving.expected * alone).sum()) / found.steps,
         chain,
-        low,
-        expected,
-        high,
         headroom,
         base.host_visible,
         base.steps,
@@ -146,12 +156,6 @@ def _limited(low: float, expected: float, headroom: float | None, loop: str) -> 
     if loop != "async" or low < 0:
         return low, expected
     return (0.0, expected) if headroom is None else (min(low, headroom), min(expected, headroom))
-
-
-def _ordered(low: float, expected: float, high: float, worst: float) -> tuple[float, float, float]:
-    """Keep low <= expected <= high; a candidate cannot cost more than all of its costs in a row (`worst`)."""
-    low = max(min(low, expected, high), worst)
-    return low, min(max(expected, low), high), high
 
 
 def _caveats(base: Ground, contended: bool, loop: str) -> tuple[Caveat, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trace_budget.errors import UsageError
+from trace_budget.schema.band import Band, in_order
 from trace_budget.schema.options import Change
 from trace_budget.schema.trace import Caveat
 from trace_budget.units import ns_from_us, us_of_bytes
@@ -37,6 +38,11 @@ class Saving:
     caveats: tuple[Caveat, ...]
     bound_only: bool = False
     clipped: int = 0
+
+    @property
+    def mean_ns(self) -> Band:
+        """Saving per call, mean over the calls."""
+        return in_order(float(self.low.mean()), float(self.expected.mean()), float(self.high.mean()))
 
 
 def saving_of(change: Change, durations_ns: FloatArray, effective_ns: FloatArray, floor_ns: int | None) -> Saving:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from trace_budget.errors import NoSuchKernelError, NotInTraceError, UsageError
-from trace_budget.projection.bounds import Bounds
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.evidence import Answer
 from trace_budget.projection.project import Projection, project_candidate
@@ -14,12 +13,11 @@ from trace_budget.projection.statistics import pairs_needed, runs_needed
 from trace_budget.projection.target import runs
 from trace_budget.projection.token import token_of
 from trace_budget.projection.verdict import Percent, Verdict, judge
+from trace_budget.schema.band import NOTHING, Band, total
 from trace_budget.schema.caveats import of_several
 from trace_budget.schema.findings import PHASES, Found
 from trace_budget.schema.options import LARGEST, Policy, TokenInput
 from trace_budget.schema.trace import Caveat
-
-FIGURES = ("naive", "low", "expected", "high")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +39,10 @@ class Share:
     step_ns: float
     projection: Projection | None
 
-    def saved(self, figure: str) -> float:
-        """naive, low, expected or high saving per step; 0 where the phase does not run the kernel."""
-        limits: Bounds | None = self.projection.limits if self.projection else None
-        return float(getattr(limits, figure)) if limits else 0.0
+    @property
+    def saved_ns(self) -> Band:
+        """Saving per step; 0 where the phase does not run the kernel."""
+        return self.projection.limits if self.projection else NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +62,10 @@ class Mixture:
         """The phase of `main`: the one that saves most per step."""
         return next(share.phase for share in self.shares if share.projection is self.main)
 
-    def saved(self, figure: str) -> float:
-        """naive, low, expected or high saving of the mean step, ns."""
-        return sum(share.weight * share.saved(figure) for share in self.shares)
+    @property
+    def saved_ns(self) -> Band:
+        """Saving of the mean step."""
+        return total(share.saved_ns.times(share.weight) for share in self.shares)
 
     def weighted(self, policy: Policy) -> Projection:
         """The main phase with the percentages, evidence, caveats, verdict and runs needed of the whole workload."""
@@ -116,9 +115,10 @@ def mix(phases: Sequence[Phase], candidate: Candidate, asked: TokenInput, policy
     if not hits:
         raise missing or NotInTraceError("no phase to weight", where="--weights")
     step_ns = sum(share.weight * share.step_ns for share in shares)
-    values = {figure: 100 * sum(s.weight * s.saved(figure) for s in shares) / step_ns for figure in FIGURES}
+    saved = total(share.saved_ns.times(share.weight) for share in shares).times(100).over(step_ns)
+    naive = 100 * sum(s.weight * s.projection.limits.naive for s in shares if s.projection) / step_ns
     ceiling = sum(s.weight * s.projection.pct.ceiling * s.step_ns for s in shares if s.projection) / step_ns
-    pct = Percent(values["naive"], values["low"], values["expected"], values["high"], ceiling)
+    pct = Percent(*saved.ends, naive, ceiling)
     main = max(hits, key=lambda projection: projection.limits.naive)
     contended = any(projection.limits.contended for projection in hits)
     invalid = next((each.verdict.why for each in (main, *hits) if each.verdict.verdict == "INVALID"), "")

@@ -10,23 +10,24 @@ import polars as pl
 
 from trace_budget.analysis.health import lost_kernels
 from trace_budget.errors import NotInTraceError
-from trace_budget.projection.bounds import Bounds, beyond_budget, settle
+from trace_budget.projection.bounds import Bounds, beyond_budget, held, moved_by, settle
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.claimed_saving import Saving
 from trace_budget.projection.evidence import Answer, evidence
 from trace_budget.projection.match import Match
 from trace_budget.projection.replay.collectives import unused_ranks
-from trace_budget.projection.replay.ground import Ground, interval
+from trace_budget.projection.replay.ground import Claim, Ground
 from trace_budget.projection.statistics import pairs_needed, runs_needed
-from trace_budget.projection.target import Target, common_ground, site_of, target_of, untimed_of
+from trace_budget.projection.target import Site, Target, common_ground, site_of, target_of, untimed_of
 from trace_budget.projection.token import Token, impossible, token_of
 from trace_budget.projection.verdict import Percent, Verdict, judge
+from trace_budget.schema.band import Band
 from trace_budget.schema.findings import Found, Steps
 from trace_budget.schema.options import Change, Policy, Range, Selection, TokenInput
 from trace_budget.schema.trace import Caveat, Trace
 from trace_budget.units import ns_from_us
 
-__all__ = ["Ask", "Found", "Projection", "Required", "conclude", "project", "project_candidate", "workload"]
+__all__ = ["Found", "Prepared", "Projection", "Required", "prepare", "project", "project_candidate", "project_many"]
 OUTLIER_RATIO = 3.0
 ALL_HIT = Range(1.0, 1.0)
 
@@ -43,7 +44,11 @@ class Required:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """One candidate on one trace. Times in ns per step, hit rate and per-step cost applied; `pct` of the token."""
+    """One candidate on one trace. Times in ns per step, hit rate and per-step cost applied; `pct` of the token.
+
+    `claims`: what it takes off the ops of each rank; `moved`: what those save by the replay alone; `ceiling_ns`: what
+    its calls take per step.
+    """
 
     candidate: Change
     match: Match
@@ -58,6 +63,9 @@ class Projection:
     runs_needed: int | None
     pairs_needed: int | None
     caveats: tuple[Caveat, ...]
+    claims: tuple[Claim, ...]
+    moved: Band
+    ceiling_ns: float
 
 
 def project(
@@ -79,75 +87,80 @@ def project_candidate(
     found: Found, candidate: Candidate, asked: TokenInput, policy: Policy, others: Sequence[Found] = ()
 ) -> Projection:
     """Project one candidate: a replaced kernel or a fused sequence."""
-    workload(found.trace)
-    sites = [site_of(one) for one in (found, *others)]
-    targets = [target_of(site, candidate) for site in sites]
-    base = common_ground(sites, asked.loop)
-    scale = beyond_budget(base, targets[0].timed, targets[0].saving)
-    moved = interval(base, [tuple(target.claim for target in targets)])
-    values = (moved.low[0] * scale, moved.expected[0] * scale, moved.high[0] * scale)
-    alone = conclude(Ask(found, candidate, asked, policy), base, targets, values)
-    return replace(alone, caveats=(*alone.caveats, *unused_ranks(base.met, len(others))))
+    return project_many(prepare(found, asked, policy, others), [candidate])[0]
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """Who asks what of which trace."""
+class Prepared:
+    """A trace made ready for candidates, and what is asked of all of them.
 
-    found: Found
-    candidate: Candidate
-    token: TokenInput
+    `sites`: the rank that is reported on, then the others; `base`: what their projections are computed on; `lost`: what
+    recording lost.
+    """
+
+    sites: tuple[Site, ...]
+    base: Ground
+    asked: TokenInput
     policy: Policy
-
-
-@dataclass(frozen=True, slots=True)
-class CommonFacts:
-    """What is the same for all candidates of a trace: the token, and what was lost in recording."""
-
     token: Token
     lost: tuple[Caveat, ...]
 
+    @property
+    def found(self) -> Found:
+        """What was found in the trace that is reported on."""
+        return self.sites[0].found
 
-def common_facts(found: Found, asked: TokenInput) -> CommonFacts:
-    """Work these out once for any number of candidates."""
-    return CommonFacts(token_of(found.steps, asked), lost_kernels(found.trace, found.steps))
+
+def prepare(found: Found, asked: TokenInput, policy: Policy, others: Sequence[Found] = ()) -> Prepared:
+    """Everything about a trace that does not depend on a candidate. Raises NotInTraceError for what is no workload."""
+    workload(found.trace)
+    sites = tuple(site_of(one) for one in (found, *others))
+    base = common_ground(sites, asked.loop)
+    return Prepared(sites, base, asked, policy, token_of(found.steps, asked), lost_kernels(found.trace, found.steps))
 
 
-def conclude(
-    ask: Ask,
-    base: Ground,
-    targets: Sequence[Target],
-    moved: tuple[float, float, float],
-    common: CommonFacts | None = None,
-) -> Projection:
-    """From a propagated interval (ns per step) to the whole answer: percent, evidence, verdict, what is required.
+def project_many(ready: Prepared, candidates: Sequence[Candidate]) -> list[Projection]:
+    """Project candidates, each alone, in one pass over the trace.
+
+    Raises NotInTraceError when one matches nothing or another number of calls than stated.
+    """
+    targets = [tuple(target_of(site, candidate) for site in ready.sites) for candidate in candidates]
+    moved = moved_by(ready.base, [tuple(each.claim for each in target) for target in targets])
+    return [_conclude(ready, *one) for one in zip(candidates, targets, moved, strict=True)]
+
+
+def _conclude(ready: Prepared, candidate: Candidate, targets: Sequence[Target], moved: Band) -> Projection:
+    """From a propagated band (ns per step) to the whole answer: percent, evidence, verdict, what is required.
 
     `targets`: the candidate on the rank that is reported on, then on the others.
     """
-    target, beside = targets[0], targets[1:] if base.met is not None else ()
-    facts = common or common_facts(ask.found, ask.token)
-    token = facts.token
-    trace, steps, layers, change = ask.found.trace, ask.found.steps, ask.found.layers, ask.candidate.change
+    target, beside = targets[0], targets[1:] if ready.base.met is not None else ()
+    found, token, change = ready.found, ready.token, candidate.change
+    steps, layers = found.steps, found.layers
     calls, saving, durations = target.calls, target.saving, target.durations_ns
-    asserted(change, calls, trace)
-    _complete_replays(change, trace, facts.lost)
+    asserted(change, calls, found.trace)
+    _complete_replays(change, found.trace, ready.lost)
     hit = _hit_rate(change, calls)
-    untimed = untimed_of(target, beside)
-    raw = settle(base, target.timed, saving, target.claim, moved, ask.token.loop, untimed)
-    limits = _per_step(raw, hit, ns_from_us(change.per_step_us or 0.0))
+    scaled = moved.times(beyond_budget(ready.base, target.timed, saving))
+    raw = settle(ready.base, target.timed, saving, target.claim, scaled, ready.asked.loop, untimed_of(target, beside))
+    ceiling_ns = hit.high * max(*(each.ceiling_ns for each in (target, *beside)), raw.high if target.fused else 0.0)
+    limits = _per_step(raw, hit, ns_from_us(change.per_step_us or 0.0), ceiling_ns, token)
     answers = evidence(change, saving, calls, steps, layers, raw)
-    pct = _percent(limits, float(durations.mean()) * calls.calls_per_step * hit.high, token)
+    pct = _percent(limits, ceiling_ns, token)
     invalid = saving.invalid or _unknown_steps(steps) or impossible(token)
-    verdict = judge(pct, answers, ask.policy, invalid, limits.contended, saving.bound_only)
-    required = _required(ask.policy, token, calls, hit, change, verdict.dilution, float(durations.mean()))
+    verdict = judge(pct, answers, ready.policy, invalid, limits.contended, saving.bound_only)
+    required = _required(ready.policy, token, calls, hit, change, verdict.dilution, float(durations.mean()))
     effect = pct.expected * verdict.dilution
+    noise_pct = ready.policy.noise_pct
     caveats = (
-        *trace.caveats, *steps.caveats, *layers.caveats, *token.caveats, *saving.caveats, *limits.caveats,
+        *found.trace.caveats, *steps.caveats, *layers.caveats, *token.caveats, *saving.caveats, *limits.caveats,
         *target.caveats, *_match_caveats(calls, durations, target.untimed + sum(each.untimed for each in beside)),
+        *unused_ranks(ready.base.met, len(ready.sites) - 1),
     )  # fmt: skip
     return Projection(
         change, calls, token, saving, hit, limits, pct, required, answers, verdict,
-        runs_needed(effect, ask.policy.noise_pct), pairs_needed(effect, ask.policy.noise_pct), caveats,
+        runs_needed(effect, noise_pct), pairs_needed(effect, noise_pct), caveats,
+        tuple(each.claim for each in targets), moved, ceiling_ns,
     )  # fmt: skip
 
 
@@ -197,26 +210,28 @@ def _hit_rate(change: Change, calls: Match) -> Range:
     return ALL_HIT if calls.constant else Range(0.0, 1.0)
 
 
-def _per_step(limits: Bounds, hit: Range, cost_ns: float) -> Bounds:
+def _per_step(limits: Bounds, hit: Range, cost_ns: float, ceiling_ns: float, token: Token) -> Bounds:
     """Weight by the hit rate (a request takes the new kernel in all layers or in none); take per-step costs off."""
     middle = hit.high if hit.low == 0.0 and hit.high == 1.0 else (hit.low + hit.high) / 2
     low = limits.low * (hit.low if limits.low >= 0 else hit.high)
     high = limits.high * (hit.high if limits.high >= 0 else hit.low)
+    weighted = Band(low, limits.expected * middle, high).plus(-cost_ns)
+    saved = held(weighted, ceiling_ns, token.token_ns * token.tokens_per_step)
     return replace(
         limits,
+        low=saved.low,
+        expected=saved.expected,
+        high=saved.high,
         naive=limits.naive * hit.high - cost_ns,
         exposed=limits.exposed * hit.high - cost_ns,
         chain=limits.chain * hit.high - cost_ns,
-        low=low - cost_ns,
-        expected=limits.expected * middle - cost_ns,
-        high=high - cost_ns,
     )
 
 
 def _percent(limits: Bounds, ceiling_ns: float, token: Token) -> Percent:
     """Savings per token as % of the token."""
     whole = token.token_ns * token.tokens_per_step
-    return Percent(*(100.0 * ns / whole for ns in (limits.naive, limits.low, limits.expected, limits.high, ceiling_ns)))
+    return Percent(*limits.times(100.0).over(whole).ends, 100.0 * limits.naive / whole, 100.0 * ceiling_ns / whole)
 
 
 def _required(

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from trace_budget.errors import UsageError
-from trace_budget.projection.bounds import beyond_budget
+from trace_budget.projection.bounds import held, moved_by
 from trace_budget.projection.candidates import Candidate, CandidateSet
-from trace_budget.projection.project import Ask, Projection, common_facts, conclude, workload
-from trace_budget.projection.replay.collectives import unused_ranks
-from trace_budget.projection.replay.ground import Claim, Interval, interval
-from trace_budget.projection.target import Target, common_ground, site_of, target_of
+from trace_budget.projection.project import Prepared, Projection, prepare, project_many
+from trace_budget.projection.replay.ground import Claim
+from trace_budget.schema.band import ENDS, Band, in_order
 from trace_budget.schema.findings import Found, Int64Array
-
-
-@dataclass(frozen=True, slots=True)
-class Together:
-    """Time saved per step in ns: (low, expected, high)."""
-
-    low: float
-    expected: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +38,7 @@ class Ranking:
     """
 
     rows: tuple[Ranked, ...]
-    joint: Together
+    joint: Band
     sum_ns: float
 
 
@@ -58,26 +48,14 @@ def rank(found: Found, asked: CandidateSet, others: Sequence[Found] = ()) -> Ran
     Raises UsageError when two candidates that do not exclude each other claim the same call, NotInTraceError when one
     matches nothing.
     """
-    workload(found.trace)
-    sites = [site_of(one) for one in (found, *others)]
-    targets = [[target_of(site, candidate) for site in sites] for candidate in asked.candidates]
-    _no_double_claims(asked.candidates, [target[0] for target in targets], found.trace.gpu_ops.height)
-    base = common_ground(sites, asked.token.loop)
-    claims = [tuple(part.claim for part in target) for target in targets]
-    alone = interval(base, claims)
-    common = common_facts(found, asked.token)
-    answers = []
-    for index, candidate in enumerate(asked.candidates):
-        target = targets[index][0]
-        scale = beyond_budget(base, target.timed, target.saving)
-        moved = tuple(float(values[index]) * scale for values in (alone.low, alone.expected, alone.high))
-        ask = Ask(found, candidate, asked.token, asked.policy)
-        answer = conclude(ask, base, targets[index], (moved[0], moved[1], moved[2]), common)
-        answers.append(replace(answer, caveats=(*answer.caveats, *unused_ranks(base.met, len(others)))))
+    ready = prepare(found, asked.token, asked.policy, others)
+    answers = project_many(ready, asked.candidates)
+    _no_double_claims(asked.candidates, [answer.claims[0] for answer in answers], found.trace.gpu_ops.height)
     chosen = _chosen(asked.candidates, answers)
     sets = [chosen, *([other for other in chosen if other != index] for index in chosen)]
-    moved_together = interval(base, [_merged([claims[index] for index in members]) for members in sets])
-    together = [_as_alone(moved_together, at, alone, answers, members) for at, members in enumerate(sets)]
+    members = [[answers[index] for index in group] for group in sets]
+    moved = moved_by(ready.base, [_merged([answer.claims for answer in group]) for group in members])
+    together = [_as_alone(ready, *one) for one in zip(moved, members, strict=True)]
     rows = []
     for index, candidate in enumerate(asked.candidates):
         without = together[1 + chosen.index(index)] if index in chosen else None
@@ -86,27 +64,20 @@ def rank(found: Found, asked: CandidateSet, others: Sequence[Found] = ()) -> Ran
     ordered = sorted(
         rows, key=lambda row: (bool(row.alone.saving.invalid), -row.alone.limits.expected, row.candidate.id)
     )
-    total = sum(answers[index].limits.expected for index in chosen)
-    return Ranking(tuple(ordered), _in_order(together[0]), total)
+    return Ranking(tuple(ordered), together[0], sum(answer.limits.expected for answer in members[0]))
 
 
-def _as_alone(
-    moved: Interval, at: int, alone: Interval, answers: Sequence[Projection], members: Sequence[int]
-) -> Together:
+def _as_alone(ready: Prepared, moved: Band, members: Sequence[Projection]) -> Band:
     """What a set saves together: its claims moved through the trace, less what each answer alone takes off its own.
 
     That is what a claim cannot hold: hit rates, costs per step, bounds that cannot be beaten, chains, the loop.
     """
     ends = []
-    for name in ("low", "expected", "high"):
-        limits = sum(getattr(answers[index].limits, name) - float(getattr(alone, name)[index]) for index in members)
-        ends.append(float(getattr(moved, name)[at]) + limits)
-    return Together(*ends)
-
-
-def _in_order(joint: Together) -> Together:
-    low = min(joint.low, joint.expected, joint.high)
-    return Together(low, min(max(joint.expected, low), joint.high), joint.high)
+    for end in ENDS:
+        taken_off = sum(getattr(answer.limits, end) - getattr(answer.moved, end) for answer in members)
+        ends.append(float(getattr(moved, end)) + taken_off)
+    token = ready.token
+    return held(in_order(*ends), sum(answer.ceiling_ns for answer in members), token.token_ns * token.tokens_per_step)
 
 
 def _chosen(candidates: Sequence[Candidate], answers: Sequence[Projection]) -> list[int]:
@@ -122,11 +93,11 @@ def _chosen(candidates: Sequence[Candidate], answers: Sequence[Projection]) -> l
     return [i for i, is_best in enumerate(best_of) if is_best and usable[i]]
 
 
-def _no_double_claims(candidates: Sequence[Candidate], targets: Sequence[Target], ops: int) -> None:
+def _no_double_claims(candidates: Sequence[Candidate], claims: Sequence[Claim], ops: int) -> None:
     """Refuse a set in which a call would be saved twice."""
     owner = np.full(ops, -1, dtype=np.int64)
-    for index, (candidate, target) in enumerate(zip(candidates, targets, strict=True)):
-        claimed = np.unique(_ops(target.claim))
+    for index, (candidate, claim) in enumerate(zip(candidates, claims, strict=True)):
+        claimed = np.unique(_ops(claim))
         before = owner[claimed]
         for other in np.unique(before[before >= 0]):
             rival = candidates[other]

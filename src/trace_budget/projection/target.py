@@ -50,6 +50,16 @@ class Target:
         return self.timed.ops["dur_ns"].to_numpy().astype(np.float64)
 
     @property
+    def fused(self) -> bool:
+        """Whether launches vanish: host time they took may be saved beyond what the calls take."""
+        return self.claim.vanishing.size > 0
+
+    @property
+    def ceiling_ns(self) -> float:
+        """What the calls take per step, those without usable times at the mean of the others."""
+        return float(self.durations_ns.mean()) * self.calls.calls_per_step
+
+    @property
     def untimed(self) -> int:
         """Matched calls without usable times."""
         return self.calls.ops.height - self.timed.ops.height

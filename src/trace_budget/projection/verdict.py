@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from trace_budget.projection.evidence import QUESTIONS, Answer
 from trace_budget.projection.statistics import minimum_detectable_pct
+from trace_budget.schema.band import Band
 from trace_budget.schema.options import Policy
 
 DILUTION_MEASURED = 0.67
@@ -14,13 +15,10 @@ VERDICTS = ("GO", "MARGINAL", "NO-GO", "INVALID")
 
 
 @dataclass(frozen=True, slots=True)
-class Percent:
-    """Savings as % of the token; None when the token time is unknown."""
+class Percent(Band):
+    """Savings as % of the token: the band, beside the plain product and what a kernel of no time would save."""
 
     naive: float
-    low: float
-    expected: float
-    high: float
     ceiling: float
 
 

@@ -94,8 +94,7 @@ def _realised(got: Realised) -> dict[str, object]:
 def _predicted(p: Predicted | None) -> dict[str, object] | None:
     if p is None:
         return None
-    values = {"naive": p.naive_ns, "low": p.low_ns, "expected": p.expected_ns, "high": p.high_ns}
-    return {"source": p.source, **{key: us_from_ns(ns) for key, ns in values.items()}}
+    return {"source": p.source, "naive": us_from_ns(p.naive_ns), **p.saved_ns.each(us_from_ns).named()}
 
 
 def _engagement(e: Engagement | None) -> dict[str, object] | None:
@@ -156,12 +155,9 @@ def _foretold(c: Comparison, unit: str) -> list[Line]:
     if p is None:
         return refused
     origin = "measured change of the calls, replayed on BEFORE" if p.source == "measured" else f"{p.source}, on BEFORE"
-    low, expected, high, naive = (us_from_ns(ns) for ns in (p.low_ns, p.expected_ns, p.high_ns, p.naive_ns))
+    low, expected, high, naive = (show_us(us_from_ns(ns)) for ns in (*p.saved_ns.ends, p.naive_ns))
     arrived = "" if c.outcome.conversion is None else f"; realised / predicted = {c.outcome.conversion:.2f}"
-    text = (
-        f"predicted {show_us(expected)} us a {unit} ({show_us(low)} to {show_us(high)}, product {show_us(naive)};"
-        f" {origin}){arrived}"
-    )
+    text = f"predicted {expected} us a {unit} ({low} to {high}, product {naive}; {origin}){arrived}"
     return [Line(text), *refused]
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import polars as pl
 
 from trace_budget.projection.mixture import Mixture
 from trace_budget.reports.project import project_report
+from trace_budget.schema.band import Band
 from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Policy
 from trace_budget.schema.report import Line, Report, Table, TableColumn
@@ -32,8 +32,8 @@ def mixture_report(found: Found, mixture: Mixture, policy: Policy) -> Report:
     In the document `pct`, `detect` and the verdict are of the workload, the other figures of `phase`.
     """
     base, whole = project_report(found, mixture.main), project_report(found, mixture.weighted(policy))
-    phases = [_row(share.phase, share.weight, share.step_ns, share.saved) for share in mixture.shares]
-    rows = pl.DataFrame([*phases, _row(WHOLE, 1.0, mixture.step_ns, mixture.saved)])
+    phases = [_row(share.phase, share.weight, share.step_ns, share.saved_ns) for share in mixture.shares]
+    rows = pl.DataFrame([*phases, _row(WHOLE, 1.0, mixture.step_ns, mixture.saved_ns)])
     keys = ("phase", "share", "step_us", "saving_us_per_step", "pct_of_step")
     document = {
         **whole.document,
@@ -52,9 +52,9 @@ def mixture_report(found: Found, mixture: Mixture, policy: Policy) -> Report:
     return replace(whole, document=document, lines=(*heading, *_headline(mixture), *figures), tables=tables)
 
 
-def _row(phase: str, share: float, step_ns: float, saved: Callable[[str], float]) -> dict[str, object]:
+def _row(phase: str, share: float, step_ns: float, saved_ns: Band) -> dict[str, object]:
     """One row of the table, in us and % of the step it is about."""
-    low, expected, high = (saved(figure) for figure in ("low", "expected", "high"))
+    low, expected, high = saved_ns.ends
     return {
         "phase": phase,
         "share": share,

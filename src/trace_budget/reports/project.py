@@ -7,6 +7,7 @@ import polars as pl
 from trace_budget.projection.evidence import QUESTIONS
 from trace_budget.projection.project import Projection
 from trace_budget.reports.structure import steps_facts
+from trace_budget.schema.band import Band
 from trace_budget.schema.findings import Found
 from trace_budget.schema.report import Json, Line, Report, Table, TableColumn, trace_facts
 from trace_budget.units import show_count, show_number, show_pct, show_us, us_from_ns
@@ -85,7 +86,7 @@ def _savings(p: Projection) -> Json:
     tokens, limits, pct = p.token.tokens_per_step, p.limits, p.pct
     return {
         "saving_us_per_call": {
-            **_range(p.saving.low.mean(), p.saving.expected.mean(), p.saving.high.mean()),
+            **_range(p.saving.mean_ns),
             "source": p.saving.source,
             "kappa": p.saving.kappa,
         },
@@ -93,16 +94,10 @@ def _savings(p: Projection) -> Json:
             "naive": us_from_ns(limits.naive),
             "exposed": us_from_ns(limits.exposed),
             "chain": us_from_ns(limits.chain),
-            **_range(limits.low, limits.expected, limits.high),
+            **_range(limits),
         },
-        "saving_us_per_token": _range(limits.low / tokens, limits.expected / tokens, limits.high / tokens),
-        "pct": {
-            "naive": pct.naive,
-            "low": pct.low,
-            "expected": pct.expected,
-            "high": pct.high,
-            "ceiling": pct.ceiling,
-        },
+        "saving_us_per_token": _range(limits.over(tokens)),
+        "pct": {"naive": pct.naive, **pct.named(), "ceiling": pct.ceiling},
     }
 
 
@@ -147,12 +142,8 @@ def _us(value_ns: float | None) -> float | None:
     return None if value_ns is None else us_from_ns(value_ns)
 
 
-def _range(low_ns: float, expected_ns: float, high_ns: float) -> dict[str, float]:
-    return {
-        "low": us_from_ns(float(low_ns)),
-        "expected": us_from_ns(float(expected_ns)),
-        "high": us_from_ns(float(high_ns)),
-    }
+def _range(band_ns: Band) -> dict[str, float]:
+    return band_ns.each(us_from_ns).named()
 
 
 def _lines(p: Projection) -> tuple[Line, ...]:

@@ -34,10 +34,8 @@ def rank_report(found: Found, ranking: Ranking, asked: CandidateSet) -> Report:
     rows = pl.DataFrame([_row(row) for row in ranking.rows], infer_schema_length=None)
     token = ranking.rows[0].alone.token
     whole = token.token_ns * token.tokens_per_step
-    per_token = {
-        name: us_from_ns(getattr(ranking.joint, name) / token.tokens_per_step) for name in ("low", "expected", "high")
-    }
-    pct = {name: 100 * getattr(ranking.joint, name) / whole for name in ("low", "expected", "high")}
+    per_token = ranking.joint.over(token.tokens_per_step).each(us_from_ns).named()
+    pct = ranking.joint.times(100).over(whole).named()
     doc: dict[str, object] = {
         "token": document(ranking.rows[0].alone)["token"],
         "joint": {"saving_us_per_token": per_token, "pct": pct, "sum_of_alone_pct": 100 * ranking.sum_ns / whole},
