@@ -10,7 +10,7 @@ import pytest
 
 from trace_budget.contracts import ReadOptions
 from trace_budget.errors import TraceBudgetError
-from trace_budget.readers.kineto.kineto import kineto
+from trace_budget.readers.kineto import kineto
 from trace_budget.readers.kineto.scan import SWITCH, built_library
 from trace_budget.schema.trace import Trace
 

@@ -14,8 +14,10 @@ _MOST_DIGITS = 9  # as in what a trace records: a longer number is no rank
 _PARALLEL = re.compile(r"(?:^|[-_.])(?:rank|TP|DP|PP|EP|dp|pp|tp|ep|dcp)[-_]?\d+")
 _CLOCK = re.compile(r"(?<=_)\d+(?=\.\d{9,})|\d{5,}")
 COMPANION = re.compile(
-    r"(?:hip_api|hip|hsa_api|hsa|marker_api|marker|rccl_api|memory_copy|memory_allocation|scratch_memory|hcc_ops|cuda_api|"
-    r"nvtx_pushpop|roctx)_trace(?:_\d+)?\.csv|agent_info\.csv|\.(?:hip|hsa|copy)_stats\.csv",
+    r"(?:hip_api|hip|hsa_api|hsa|marker_api|marker|rccl_api|rocdecode_api|rocjpeg_api|ompt|memory_copy|memory_allocation|"
+    r"scratch_memory|regions|graph_launch|hip_event|hcc_ops|async_copy|cuda_api|nvtx_pushpop|nvtx_gpu_proj|roctx)"
+    r"_trace(?:_\d+)?\.csv|agent_info\.csv|(?:spm_counter_collection|streaming_performance_monitor|counter_values)\w*\.csv"
+    r"|\.(?:hip|hsa|copy)_stats\.csv",
     re.IGNORECASE,
 )
 MAIN = re.compile(r"(?:kernel_trace|gpu_trace|results)[^/]*\.csv", re.IGNORECASE)

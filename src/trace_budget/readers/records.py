@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
+from trace_budget.readers.work_kinds import with_kinds_by_name
 from trace_budget.schema import build, caveats
 from trace_budget.schema.check import checked
 from trace_budget.schema.tables import CALLS, GPU_OPS, MARKERS, SYNCS
@@ -59,7 +60,7 @@ class Records:
 
 def trace_of(source: Source, format_name: str, records: Records, **facts: Any) -> Trace:
     """The checked Trace of these records; `facts` are further fields of Trace (device_name, vendor, …)."""
-    ops, time_caveats = caveats.usable_times(records.ops, records.earliest_ns)
+    ops, time_caveats = caveats.usable_times(with_kinds_by_name(records.ops), records.earliest_ns)
     raw_calls, call_caveats = _usable_calls(records.calls)
     raw_markers, marker_caveats = _closed_ranges(records.markers)
     ops, raw_calls = with_launch_ids(ops, raw_calls, records.keys)

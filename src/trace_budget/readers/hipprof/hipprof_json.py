@@ -18,6 +18,7 @@ from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.io.inflate import PlainStream
 from trace_budget.readers.chrome_events import Ids, Number, integers, ns_of_us, read_events
+from trace_budget.readers.processes import keys_of, with_processes
 from trace_budget.readers.records import Records, trace_of
 from trace_budget.schema.trace import Trace
 
@@ -27,6 +28,7 @@ _IN_PAGE = re.compile(rb"""\bstr\s*=\s*['"`](?=\s*\{\s*"traceEvents"\s*:\s*\[)""
 _COPY_NAMES = {"H2H": "HostToHost", "H2D": "HostToDevice", "D2H": "DeviceToHost", "D2D": "DeviceToDevice"}
 _PROCESS = r"pid:\s*(\d+)"
 _RECORD = "Record with: hipprof --hip-trace --output-type 0 COMMAND"
+_SEVERAL = "Read the database of the run, or export it with the process of each row: hipprof --db FILE.db --show-pid"
 _TIMES = ("start_ns", "end_ns")
 _HEAD_BYTES = 1 << 10
 
@@ -101,7 +103,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
     host = spans.with_columns(pl.col("number").alias("tid"))
     calls = host.filter(category == "HIP").select("name", "pid", "tid", "correlation", *_TIMES)
     ranges = host.filter(category == "HIPTX").select("name", "pid", "tid", *_TIMES)
-    by_process = ops["pid"].null_count() == 0 and calls["pid"].null_count() == 0
+    ops, unsure = with_processes(ops, calls, ("device",), str(path), _SEVERAL)
     return trace_of(
         file,
         "hipprof_json",
@@ -109,8 +111,8 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             ops,
             calls,
             ranges.with_columns(pl.lit("annotation").alias("kind")),
-            ("pid", "correlation") if by_process else ("correlation",),
-            caveats=file.caveats,
+            keys_of(ops, calls),
+            caveats=(*file.caveats, *unsure),
             lost=file.lost,
         ),
         vendor="Hygon",

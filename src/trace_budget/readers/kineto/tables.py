@@ -8,6 +8,7 @@ import polars as pl
 
 from trace_budget.readers.kineto.collector import Frames
 from trace_budget.readers.kineto.numbers import SYNTHETIC_BELOW
+from trace_budget.readers.work_kinds import with_kinds_by_name
 from trace_budget.schema import build
 from trace_budget.schema.trace import Caveat
 
@@ -58,7 +59,7 @@ def _op_table(rows: pl.DataFrame, calls: pl.DataFrame, base_ns: int) -> pl.DataF
         pl.coalesce("device", _REAL_PID).alias("device"),
         pl.coalesce("stream", _REAL_TID).alias("stream"),
     )
-    return build.gpu_ops(columns.drop("ts_ns", "dur_ns", "pid", "tid"), calls)
+    return build.gpu_ops(with_kinds_by_name(columns.drop("ts_ns", "dur_ns", "pid", "tid")), calls)
 
 
 def _without_ambiguous_launches(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:

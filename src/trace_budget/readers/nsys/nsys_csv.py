@@ -25,6 +25,7 @@ from trace_budget.readers.csv_trace import (
     stem_of,
 )
 from trace_budget.readers.nsys import nsys_reports as reports
+from trace_budget.readers.processes import keys_of, with_processes
 from trace_budget.readers.records import Records, trace_of
 from trace_budget.schema import build, caveats
 from trace_budget.schema.check import checked
@@ -32,6 +33,7 @@ from trace_budget.schema.tables import GPU_OPS
 from trace_budget.schema.trace import Caveat, Trace
 
 _RECORD = "nsys stats -r cuda_gpu_trace,cuda_api_trace,nvtx_pushpop_trace --format csv REPORT.nsys-rep"
+_SEVERAL = "Read the SQLite export, which names the process of each kernel: nsys export --type sqlite REPORT.nsys-rep"
 _BESIDE = ("cuda_api_trace", "nvtx_pushpop_trace", "nvtx_gpu_proj_trace")
 
 
@@ -56,13 +58,15 @@ def _timeline(file: CsvFile) -> Trace:
         only = f"{ops.height} copies and memsets"
         raise InputError("holds no GPU kernels", where=str(file.path), found=only, advice=f"Record, then: {_RECORD}")
     calls, ranges, foreign = _host_side(file, ops)
+    ops, unsure = with_processes(ops, calls, ("device", "context"), str(file.path), _SEVERAL)
     found = (
         *damage_of(*file.tables),
         *several_tables(file, "ops"),
         *reports.rounding(file.of("ops")),
         *_foreign(foreign),
+        *unsure,
     )
-    records = Records(ops.drop("device_name"), calls, ranges, ("correlation",), caveats=found, earliest_ns=0)
+    records = Records(ops.drop("device_name"), calls, ranges, keys_of(ops, calls), caveats=found, earliest_ns=0)
     return trace_of(
         file,
         "nsys_csv",

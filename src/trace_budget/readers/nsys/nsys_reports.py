@@ -12,6 +12,7 @@ import polars as pl
 from trace_budget.errors import InputError
 from trace_budget.io.csv.table import Cells, CsvFile, CsvTable, Shape, header_cells, read_csv
 from trace_budget.readers.csv_trace import columns, last_number, ns_from_decimal
+from trace_budget.readers.work_kinds import kind_of
 from trace_budget.schema.trace import Caveat
 
 _DIGITS = {"ns": 0, "nsec": 0, "us": 3, "usec": 3, "μs": 3, "µs": 3, "ms": 6, "msec": 6, "s": 9, "sec": 9}
@@ -46,7 +47,7 @@ SHAPES = (
         _with("Start", "Duration", "CorrId", "GrdX", "Name"),
         "Name",
         texts=("Name", "Device"),
-        integers=("CorrId", "Strm", *_SIZES.values()),
+        integers=("CorrId", "Ctx", "Strm", *_SIZES.values()),
         decimals=("Start", "Duration", "Bytes"),
         column_of=_column,
     ),
@@ -139,14 +140,12 @@ def ops(tables: Sequence[CsvTable]) -> pl.DataFrame:
 
 def _ops(table: CsvTable) -> pl.DataFrame:
     name = pl.col("Name").cast(pl.String)
-    copied = pl.when(name.str.starts_with("[CUDA memcpy")).then(pl.lit("memcpy"))
-    kind = copied.when(name.str.starts_with("[CUDA memset")).then(pl.lit("memset")).otherwise(pl.lit("kernel"))
     start, duration = _ns(table, "Start"), _ns(table, "Duration")
     megabytes = pl.col("Bytes").cast(pl.Float64, strict=False) if "Bytes" in table.frame.columns else pl.lit(None)
     has_device = "Device" in table.frame.columns
     device = pl.col("Device").cast(pl.String) if has_device else pl.lit(None, pl.String)
     return table.frame.select(
-        kind.alias("kind"),
+        kind_of(name).alias("kind"),
         name.alias("name"),
         (last_number("Device") if has_device else pl.lit(None, pl.Int64)).alias("device"),
         device.str.replace(r"\s*\(\d+\)$", "").alias("device_name"),
@@ -154,7 +153,7 @@ def _ops(table: CsvTable) -> pl.DataFrame:
         start.alias("start_ns"),
         (start + duration).alias("end_ns"),
         (megabytes * _MEGABYTE).round().cast(pl.Int64, strict=False).alias("bytes"),
-        *columns(table.frame, {"stream": "Strm", "correlation": "CorrId", **_SIZES}),
+        *columns(table.frame, {"context": "Ctx", "stream": "Strm", "correlation": "CorrId", **_SIZES}),
     )
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import polars as pl
 
 from trace_budget.io.perfetto.trace_processor import Session
+from trace_budget.readers.work_kinds import is_no_work, kind_of
 from trace_budget.schema import build
 
 ROCPROFV3_KERNEL = "kernel_dispatch"
@@ -58,9 +59,6 @@ _ARGUMENTS: dict[str, tuple[type[pl.DataType], tuple[str, ...]]] = {
 _ARGUMENT_TYPES = {name: dtype for name, (dtype, _) in _ARGUMENTS.items()}
 _OWN_COLUMNS = ("slice_id", "track_id", "category_id", "name_id", "ts", "dur", "depth")
 _UNNAMED = "<unnamed>"
-_COPY = r"^(MEMORY_COPY_|Copy(Host|Device))"
-_FILL = r"^(MEMORY_SET|FillBuffer)"
-_NOT_WORK = r"^(SCRATCH_MEMORY_|<barrier packet>|Barrier|Marker$)"
 _TRACK_DEVICE = (r"(?:Dispatch|AGENT|COMPUTE[^\[]*?) \[(\d+)\]", r"Device (\d+)")
 _TRACK_STREAM = r"(?i)stream ?\[?\"? ?(\d+)"
 _TRACK_QUEUE = r"(?i)queue ?\[?(\d+)"
@@ -146,9 +144,8 @@ def _names(named: pl.DataFrame) -> pl.DataFrame:
     """name_id, name (Enum) and the role such a name has among device slices; the last row stands for no name."""
     unnamed = pl.DataFrame({"name_id": [named.height], "text": [_UNNAMED]}, schema=named.schema)
     texts = pl.concat([named, unnamed])
-    text = pl.col("text").str
-    role = pl.when(text.contains(_COPY)).then(pl.lit("memcpy")).when(text.contains(_FILL)).then(pl.lit("memset"))
-    work = pl.when(~text.contains(_NOT_WORK)).then(role.otherwise(pl.lit("kernel")))
+    text = pl.col("text")
+    work = pl.when(~is_no_work(text)).then(kind_of(text))
     names = build.names_from_text(texts["text"]).alias("name")
     return texts.with_columns(work.alias("device_role")).drop("text").with_columns(names)
 

@@ -15,12 +15,12 @@ from trace_budget.errors import InputError
 from trace_budget.io import sqlite
 from trace_budget.io.sqlite import Database
 from trace_budget.readers.records import Records, trace_of
+from trace_budget.readers.work_kinds import is_no_work, kind_of
 from trace_budget.schema.trace import Trace
 
 _IDENTITY = ["start_ns", "end_ns", "device", "queue"]
 # without these the two lists cannot be told to name one kernel twice
 _COMPARABLE = {"KERN": ("gpu-id", "queue-id"), "OPS": ("BeginNs", "EndNs", "dev-id", "queue-id")}
-_BARRIER = "<barrier packet>"
 _RERECORD = (
     "Record with: rocprof --hip-trace --roctx-trace --timestamp on COMMAND (or, better, rocprofv3 --kernel-trace)"
 )
@@ -85,8 +85,8 @@ def _kernels(db: Database) -> pl.DataFrame:
         pl.col("BeginNs").alias("start_ns"),
         pl.col("EndNs").alias("end_ns"),
     )
-    work = _device_rows(db, "OPS").filter(pl.col("name").ne_missing(_BARRIER))
-    ops = work.with_columns(pl.lit("kernel").alias("kind"))
+    work = _device_rows(db, "OPS").filter(~is_no_work(pl.col("name")).fill_null(value=False))
+    ops = work.with_columns(kind_of(pl.col("name")).alias("kind"))
     if kern.height and not all(db.has(table, *columns) for table, columns in _COMPARABLE.items()):
         ops = ops.clear()
     facts = ops.select(*_IDENTITY, "stream", "correlation").unique(_IDENTITY, keep="first", maintain_order=True)

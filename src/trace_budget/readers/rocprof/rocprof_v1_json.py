@@ -19,6 +19,7 @@ from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.readers.chrome_events import Ids, Number, integers, ns_of_whole_us, read_events
 from trace_budget.readers.records import Records, trace_of
+from trace_budget.readers.work_kinds import is_no_work, kind_of
 from trace_budget.schema import caveats
 from trace_budget.schema.trace import Caveat, Trace
 
@@ -29,8 +30,8 @@ _MARKERS, _COPIES, _CALLS, _ACTIVITY, _FIRST_GPU, _BARRIERS = 0, 1, 2, 5, 6, 512
 _TIMES = ("start_ns", "end_ns")
 _PLACE = ("device", "queue", "stream", "pid")
 _SAME = ["start_ns", "end_ns", "device", "queue"]
+_COPY_TYPE = "MEMORY_COPY"
 _SECTION, _NTH = "is_activity", "nth"
-_NO_WORK = ("<barrier packet>", "Marker")
 _RECORD = "Record with: rocprof --hip-trace --roctx-trace --timestamp on COMMAND (or, better, rocprofv3 --kernel-trace)"
 _ARGS = {
     "begin": "BeginNs",
@@ -127,10 +128,10 @@ def _device_work(spans: pl.DataFrame) -> pl.DataFrame:
     section = pl.col("section")
     on_device = (section == _COPIES) | (section == _ACTIVITY) | section.is_between(_FIRST_GPU, _BARRIERS - 1)
     name = pl.col("name").cast(pl.String)
-    copies = (section == _COPIES) | name.str.contains("^(?:Copy|hcMemcpy|Memcpy)")
-    kind = pl.when(copies).then(pl.lit("memcpy")).otherwise(pl.lit("kernel")).alias("kind")
+    copies = pl.when(section == _COPIES).then(kind_of(name, pl.lit(_COPY_TYPE)))
+    kind = copies.otherwise(kind_of(name)).alias("kind")
     number = pl.when(section >= _FIRST_GPU).then(section - _FIRST_GPU)
-    work = spans.filter(on_device & ~name.is_in(_NO_WORK).fill_null(value=False))
+    work = spans.filter(on_device & ~is_no_work(name).fill_null(value=False))
     return work.with_columns(kind, pl.coalesce("device", number).alias("device"))
 
 

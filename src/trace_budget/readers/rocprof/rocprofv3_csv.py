@@ -30,16 +30,18 @@ from trace_budget.readers.csv_trace import (
     stacked,
     stem_of,
 )
+from trace_budget.readers.processes import keys_of
 from trace_budget.readers.records import Records, trace_of
 from trace_budget.readers.rocprof import rocprofv3_tables as tables
+from trace_budget.readers.rocprof.rocprofv3_processes import with_pids
 from trace_budget.schema import caveats
 from trace_budget.schema.trace import Caveat, Trace
 
 _RECORD = "Record with: rocprofv3 --kernel-trace --hip-runtime-trace --marker-trace --output-format csv -- COMMAND"
 _STEM = re.compile(r"^(.*?_?)kernel_trace$")
 _SIBLINGS = {
-    "calls": ("api", ("hip_api_trace", "hip_trace")),
-    "markers": ("api", ("marker_api_trace", "marker_trace")),
+    "calls": ("api", ("hip_api_trace", "hip_trace", "regions_trace")),
+    "markers": ("api", ("marker_api_trace", "marker_trace", "regions_trace")),
     "copies": ("copies", ("memory_copy_trace",)),
     "agents": ("agents", ("agent_info",)),
 }
@@ -52,6 +54,8 @@ _NO_TIMELINE = {
     "agents": "describes the devices, holds no kernels",
     "other": "holds no kernels",
 }
+_NO_GUID = pl.lit(None, pl.Categorical).alias("guid")
+_NO_HOST = (("calls", NO_CALLS), ("markers", NO_MARKERS))
 _SHOWN_SIBLINGS = 4
 _MANY_SIBLINGS = 64
 _FIRST_BYTES = 1 << 16
@@ -76,8 +80,9 @@ def _read(path: Path, options: ReadOptions) -> Trace:
     file = required(tables.read_tables(path), READER.recognised_by)
     kernels = _kernels(file)
     beside = _beside(path, kernels)
-    calls, markers = beside.rows.get("calls", NO_CALLS), beside.rows.get("markers", NO_MARKERS)
-    ops = stacked([kernels, *(rows for what, rows in beside.rows.items() if what == "copies")]).drop("tid")
+    calls, markers = (beside.rows.get(what, empty.with_columns(_NO_GUID)) for what, empty in _NO_HOST)
+    together = stacked([kernels, *(rows for what, rows in beside.rows.items() if what == "copies")])
+    ops, unsure = with_pids(together, (calls, markers), str(path))
     found = (
         *caveats.several_processes(len(file.of("kernels"))),
         *beside.cut,
@@ -85,11 +90,12 @@ def _read(path: Path, options: ReadOptions) -> Trace:
         *damage_of(*file.tables, *beside.read),
         *_foreign(beside.foreign),
         *_shortened(kernels, markers),
+        *unsure,
     )
     return trace_of(
         file,
         "rocprofv3_csv",
-        Records(ops, calls, markers, ("correlation",), caveats=found),
+        Records(ops.drop("tid", "guid"), calls, markers.drop("guid"), keys_of(ops, calls), caveats=found),
         device_name=_device_name(kernels, beside.device_names),
         vendor="AMD",
         source_bytes=path.stat().st_size,

@@ -21,7 +21,10 @@ _SIZES = {
     for axis in "xyz"
 }
 _PLACE = {"stream": "Stream_Id", "queue": "Queue_Id", "correlation": "Correlation_Id", "tid": "Thread_Id", **_TIMES}
+_PLACE |= {"graph_node_id": "Graph_Node_Id"}
 _CALL = {"pid": "Process_Id", "tid": "Thread_Id", "correlation": "Correlation_Id", **_TIMES}
+_OTHER_APIS = "(?i)^(?:rocm_)?(?:hsa|rccl|rocdecode|rocjpeg|ompt|mpi|kokkos|pthread|host|python)"
+_RANGES = "(?i)marker|roctx|^user$"
 _HEADER_LIKE = "Kernel_Name|Function|Direction|Agent_Type|Start_Timestamp"
 
 
@@ -38,7 +41,7 @@ SHAPES = (
         "kernels",
         _with("Kernel_Name", "Agent_Id", *_TIMES.values(), without=("Counter_Name",)),
         "Kernel_Name",
-        texts=("Agent_Id", "Kernel_Name"),
+        texts=("Guid", "Agent_Id", "Kernel_Name"),
         integers=_recorded(_PLACE, _SIZES),
     ),
     Shape("counters", _with("Kernel_Name", "Agent_Id", "Counter_Name"), "Kernel_Name", integers=("Dispatch_Id",)),
@@ -46,14 +49,14 @@ SHAPES = (
         "api",
         _with("Domain", "Function", "Process_Id", *_TIMES.values()),
         "Function",
-        texts=("Domain", "Function"),
+        texts=("Guid", "Domain", "Function"),
         integers=_recorded(_CALL),
     ),
     Shape(
         "copies",
         _with("Direction", "Source_Agent_Id", "Destination_Agent_Id", *_TIMES.values()),
         "Direction",
-        texts=("Direction", "Source_Agent_Id", "Destination_Agent_Id"),
+        texts=("Guid", "Direction", "Source_Agent_Id", "Destination_Agent_Id"),
         integers=_recorded(_PLACE),
     ),
     Shape(
@@ -92,8 +95,9 @@ def kernels(file: CsvFile) -> pl.DataFrame:
         pl.col("Kernel_Name").alias("name"),
         last_number("Agent_Id").alias("device"),
         pl.lit(None, pl.Int64).alias("pid"),
+        _guid(rows),
         *columns(rows, {**_PLACE, **_SIZES}),
-    ).with_columns(positive("correlation"))
+    ).with_columns(positive("correlation"), positive("graph_node_id"))
 
 
 def copies(file: CsvFile) -> pl.DataFrame:
@@ -106,14 +110,15 @@ def copies(file: CsvFile) -> pl.DataFrame:
         pl.col("Direction").alias("name"),
         device.alias("device"),
         pl.lit(None, pl.Int64).alias("pid"),
+        _guid(rows),
         *columns(rows, _PLACE),
-    ).with_columns(positive("correlation"))
+    ).with_columns(positive("correlation"), positive("graph_node_id"))
 
 
 def calls(file: CsvFile) -> pl.DataFrame:
-    """Return one row per HIP API call."""
-    rows = rows_of(file, "api").filter(~_is_marker())
-    return rows.select(pl.col("Function").alias("name"), *columns(rows, _CALL))
+    """Return one row per HIP API call; regions of rocpd hold those of other interfaces too, numbered by themselves."""
+    rows = rows_of(file, "api").filter(~_is_marker() & ~_domain().str.contains(_OTHER_APIS))
+    return rows.select(pl.col("Function").alias("name"), _guid(rows), *columns(rows, _CALL))
 
 
 def markers(file: CsvFile) -> pl.DataFrame:
@@ -121,11 +126,21 @@ def markers(file: CsvFile) -> pl.DataFrame:
     rows = rows_of(file, "api").filter(_is_marker())
     names = {new: recorded for new, recorded in _CALL.items() if new != "correlation"}
     kind = pl.lit("annotation").alias("kind")
-    return rows.select(kind, pl.col("Function").alias("name"), *columns(rows, names))
+    return rows.select(kind, pl.col("Function").alias("name"), _guid(rows), *columns(rows, names))
+
+
+def _domain() -> pl.Expr:
+    return pl.col("Domain").cast(pl.String).fill_null("")
 
 
 def _is_marker() -> pl.Expr:
-    return pl.col("Domain").cast(pl.String).str.starts_with("MARKER")
+    return _domain().str.contains(_RANGES)
+
+
+def _guid(rows: pl.DataFrame) -> pl.Expr:
+    """What rocpd tells processes apart by, in each table it converts."""
+    known = pl.col("Guid").cast(pl.Categorical) if "Guid" in rows.columns else pl.lit(None, pl.Categorical)
+    return known.alias("guid")
 
 
 def gpu_names(file: CsvFile) -> dict[int, str]:

@@ -16,11 +16,11 @@ from trace_budget.errors import InputError
 from trace_budget.io import sqlite
 from trace_budget.io.sqlite import Database
 from trace_budget.readers.records import Records, Tables, trace_of
+from trace_budget.readers.work_kinds import is_dispatch_type, is_no_work, kind_of
 from trace_budget.schema.trace import Caveat, Trace
 
 _MARKER_API = "UserMarker"
 _NEEDED = {"rocpd_string": ("id", "string"), "rocpd_op": ("id", "opType_id")}
-_BARRIERS = ("Barrier", "Marker", "InternalMarker")
 
 
 def _recognises(head: Head) -> bool:
@@ -86,15 +86,15 @@ def _ops(tables: Tables, strings: pl.DataFrame, calls: pl.DataFrame) -> tuple[pl
     wanted = _numbers("id", "gpuId", "queueId", "start", "end", "description_id", "opType_id")
     rows = _text_of("opType_id", strings, "op_type", tables.read("rocpd_op", wanted))
     rows = _text_of("description_id", strings, "description", rows)
-    barrier = pl.col("op_type").is_in(_BARRIERS).fill_null(False)
+    barrier = is_no_work(pl.col("op_type")).fill_null(value=False)
     links = tables.read("rocpd_api_ops", _numbers("api_id", "op_id")).unique("op_id", keep="first")
     work = rows.filter(~barrier).join(links, left_on="id", right_on="op_id", how="left", maintain_order="left")
     owners = calls.select("api_id", "pid").unique("api_id", keep="first")
     for facts in (owners, _launch_facts(tables)):
         work = work.join(facts, on="api_id", how="left", maintain_order="left")
     ops = work.select(
-        _kind().alias("kind"),
-        pl.when(pl.col("description") != "").then(pl.col("description")).otherwise(pl.col("op_type")).alias("name"),
+        kind_of(pl.col("description"), pl.col("op_type")).alias("kind"),
+        _name().alias("name"),
         pl.col("gpuId").alias("device"),
         pl.col("queueId").alias("queue"),
         pl.col("start").alias("start_ns"),
@@ -107,10 +107,11 @@ def _ops(tables: Tables, strings: pl.DataFrame, calls: pl.DataFrame) -> tuple[pl
     return ops, ((Caveat("barriers_left_out", text, dropped),) if dropped else ())
 
 
-def _kind() -> pl.Expr:
-    op_type = pl.col("op_type")
-    copy = pl.when(op_type.str.starts_with("Copy")).then(pl.lit("memcpy"))
-    return copy.when(op_type.str.starts_with("Fill")).then(pl.lit("memset")).otherwise(pl.lit("kernel"))
+def _name() -> pl.Expr:
+    """The description; copies often have none but their type. The type of all kernels names none of them."""
+    op_type, description = pl.col("op_type"), pl.col("description")
+    typed = pl.when(~is_dispatch_type(op_type)).then(op_type)
+    return pl.when(description != "").then(description).otherwise(typed)
 
 
 def _launch_facts(tables: Tables) -> pl.DataFrame:

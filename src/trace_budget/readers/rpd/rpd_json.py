@@ -20,6 +20,7 @@ from trace_budget.errors import InputError
 from trace_budget.intervals import Int64Array
 from trace_budget.readers.chrome_events import Ids, Number, integers, ns_of_whole_us, read_events
 from trace_budget.readers.records import Records, trace_of
+from trace_budget.readers.work_kinds import is_no_work, kind_of
 from trace_budget.schema import build
 from trace_budget.schema.trace import Caveat, Trace
 
@@ -27,11 +28,11 @@ _START = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*(?:\{\s*"traceEvents"\s*:\s*)?\[\s*
 _OWN = re.compile(rb'"desc"\s*:\s*"|"cat"\s*:\s*"api_op"|"name"\s*:\s*"GPU\d+"')
 _ROCPROF = re.compile(rb'"BeginNs"|"process_name"\s*,\s*"sort_index"')
 _MARKER = "UserMarker"
-_NO_WORK = ("Barrier", "Marker", "InternalMarker")
 _US = 1_000
 _LONGEST_US = 1 << 42
 _OWNER = ("pid", "correlation")
 _TIMES = ("start_ns", "end_ns")
+_KIND = kind_of(pl.col("name"), pl.col("text"))
 
 
 class _Args(msgspec.Struct, gc=False):
@@ -83,8 +84,8 @@ def _read(path: Path, options: ReadOptions) -> Trace:
     spans = events.with_columns(start_ns=ns_of_whole_us(events["start_us"]), end_ns=ns_of_whole_us(events["end_us"]))
     gpus = texts.filter((pl.col("name") == "process_name") & pl.col("text").str.contains(r"^GPU ?\d+$"))["track"]
     on_gpu = pl.col("track").is_in(gpus.unique().to_list())
-    work = spans.filter(on_gpu & ~pl.col("text").is_in(_NO_WORK).fill_null(value=False))
-    if not work.filter(_kind() == "kernel").height:
+    work = spans.filter(on_gpu & ~is_no_work(pl.col("text")).fill_null(value=False))
+    if not work.filter(_KIND == "kernel").height:
         found = f"{spans.height} spans, none of a kernel"
         raise InputError("holds no GPU kernels", where=str(path), found=found, advice="Record again with RPD started.")
     host = spans.filter(~on_gpu).rename({"track": "pid", "lane": "tid"})
@@ -108,11 +109,6 @@ def _read(path: Path, options: ReadOptions) -> Trace:
     )
 
 
-def _kind() -> pl.Expr:
-    copy = pl.when(pl.col("text").str.starts_with("Copy")).then(pl.lit("memcpy"))
-    return copy.when(pl.col("text").str.starts_with("Fill")).then(pl.lit("memset")).otherwise(pl.lit("kernel"))
-
-
 def _whole_microseconds(work: pl.DataFrame) -> Caveat:
     below = work.filter(pl.col("end_us") - pl.col("start_us") < 1).height
     text = f"times are whole microseconds, {below} operations last none: read the .rpd database for nanoseconds"
@@ -129,7 +125,7 @@ def _linked(work: pl.DataFrame, calls: pl.DataFrame, flows: pl.DataFrame) -> pl.
     numbered = work.drop("flow").with_columns(nth).join(ends, on=place, how="left", maintain_order="left")
     linked = numbered.join(owners, on="flow", how="left", maintain_order="left")
     return linked.select(
-        _kind().alias("kind"), "name", pl.col("track").alias("device"), pl.col("lane").alias("queue"), *_OWNER, *_TIMES
+        _KIND.alias("kind"), "name", pl.col("track").alias("device"), pl.col("lane").alias("queue"), *_OWNER, *_TIMES
     )
 
 

@@ -1,0 +1,79 @@
+"""What device work is, by its operation type and its name: kernel, copy, fill, or no work. One rule for all readers.
+
+The words are those of the recorders: CUPTI (`Memcpy HtoD`, `Memset`), nsys (`[CUDA memcpy …]`), roctracer and CLR
+(`CopyHostToDevice`, `FillBuffer`, `SDMA`, `Barrier`), rocprofiler-sdk (`MEMORY_COPY_HOST_TO_DEVICE`,
+`SCRATCH_MEMORY_ALLOC`), hipprof (`H2D`). A whole name must be one of them: a kernel may be called
+`__amd_rocclr_copyBuffer` or `memcpy_kernel`, runs on the compute units like any other, and stays a kernel.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+_PLACE = "(?:Host|Device|Peer|Array|Image|Buffer)"
+_COPY = (
+    r"^(?i:\[CUDA memcpy.*\]|Memcpy(?: ?(?:[HDPA]to[HDPA]|Unknown))?(?: ?\(.*\))?"
+    rf"|(?:hc|hip)?(?:Memcpy|Copy)_?{_PLACE}_?To_?{_PLACE}(?:2D|3D|Rect)?|SVMMemcpy"
+    r"|MEMORY_COPY(?:_[A-Z_]+)?|(?:HOST|DEVICE|PEER)_TO_(?:HOST|DEVICE|PEER)|[HDP]2[HDP]"
+    r"|SDMA(?:[ _].*)?|(?:Read|Write|Copy)(?:Buffer|Image)(?:Rect)?|Map(?:Buffer|Image)|UnmapMemObject"
+    r"|MigrateMemObjects)$"
+)
+_FILL = r"^(?i:\[CUDA memset.*\]|Memset(?: ?\(.*\))?|MEMORY_SET(?:_[A-Z_]+)?|Fill(?:Buffer|Image)?|SVMMemFill|SET)$"
+# words that are operation types, but as names those of kernels somebody wrote: `fill`, `memcpy`
+_OWN_NAME = r"^(?:[a-gi-z]|h[^c]|(?:Fill|SET|[HDP]2[HDP])$)"
+_NO_WORK = (
+    r"^(?i:<barrier packet>|Barrier|(?:Internal)?Marker|UserMarker|UserEvent|SCRATCH_MEMORY(?:_[A-Z_]+)?"
+    r"|(?:Stream|Event|Context|Device) Sync|Stream Wait Event|Graph Launch)$"
+)
+_DISPATCH = (
+    r"^(?i:KernelExecution|(?:Native|Concurrent)?_?Kernel|Task(?:Kernel)?|NDRangeKernel|KERNEL_DISPATCH(?:_[A-Z]+)?"
+    r"|HIP_OP_DISPATCH|Dispatch)$"
+)
+
+
+def is_dispatch_type(text: pl.Expr) -> pl.Expr:
+    """Whether a text is the operation type of every kernel, and so names none."""
+    return text.str.contains(_DISPATCH)
+
+
+def is_no_work(text: pl.Expr) -> pl.Expr:
+    """Whether an operation type or name is that of a barrier, a marker or a wait."""
+    return text.str.contains(_NO_WORK)
+
+
+def kind_of(name: pl.Expr, operation: pl.Expr | None = None) -> pl.Expr:
+    """kernel, memcpy or memset, by the operation type where there is one (a copy that is called a fill is a fill).
+
+    The name decides only where the type is unknown: a kernel launched as one stays one, whatever it is called.
+    """
+    by_name = pl.when(name.str.contains(_OWN_NAME)).then(pl.lit("kernel")).otherwise(_named(name))
+    if operation is None:
+        return by_name
+    by_type = _named(operation)
+    fills = (by_type == "memcpy") & name.str.contains(_FILL)
+    return (
+        pl.when(fills.fill_null(value=False))
+        .then(pl.lit("memset"))
+        .when(by_type != "kernel")
+        .then(by_type)
+        .when(is_dispatch_type(operation).fill_null(value=False))
+        .then(pl.lit("kernel"))
+        .otherwise(by_name)
+    )
+
+
+def _named(text: pl.Expr) -> pl.Expr:
+    copy = pl.when(text.str.contains(_COPY).fill_null(value=False)).then(pl.lit("memcpy"))
+    fill = copy.when(text.str.contains(_FILL).fill_null(value=False)).then(pl.lit("memset"))
+    return fill.otherwise(pl.lit("kernel"))
+
+
+def with_kinds_by_name(ops: pl.DataFrame) -> pl.DataFrame:
+    """Kernels whose whole name is that of a copy or fill become one; each distinct name is looked at once."""
+    distinct = ops["name"].unique().drop_nulls().cast(pl.String).to_frame("text")
+    others = distinct.with_columns(kind_of(pl.col("text")).alias("by_name")).filter(pl.col("by_name") != "kernel")
+    if not others.height:
+        return ops
+    name, kind = pl.col("name").cast(pl.String), pl.col("kind").cast(pl.String)
+    found = name.replace_strict(others["text"], others["by_name"], default=None)
+    return ops.with_columns(pl.when(kind == "kernel").then(pl.coalesce(found, kind)).otherwise(kind).alias("kind"))
