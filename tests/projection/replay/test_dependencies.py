@@ -41,13 +41,13 @@ def test_recorded_waits_hold_even_when_calls_share_a_time_stamp(cost_us: float) 
     join, beside = names.index("j"), names.index("c")
     assert line.waits_on[join] == (beside,)
     assert line.edges_known.all()
-    assert (beside, 0) in edges.causes[join]
+    assert (beside, 0) in edges.causes.lists(line.size)[join]
 
 
 def test_one_cause_of_every_op_has_no_slack() -> None:
     parts = [k(name, us, gap_us=1) for name, us in (("a", 9), ("b", 4), ("c", 30)) for _ in range(5)]
     line, edges = ground_of(program(Cpu(90 * US), *parts, Sync(0, None, US, US), steps=3))
-    least = [min((slack for _, slack in causes), default=np.inf) for causes in edges.causes]
+    least = [min((slack for _, slack in causes), default=np.inf) for causes in edges.causes.lists(line.size)]
     host = np.where(edges.host_slack_ns >= 0, edges.host_slack_ns, np.inf)
     assert np.minimum(least, host).tolist() == [0.0] * line.size
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trace_budget.projection.replay.pairs import NO_PAIRS, Pairs, least_slack
+from trace_budget.projection.replay.replays import same_graphs, seen_in_all_replays
 from trace_budget.projection.replay.stretch import Timeline
 from trace_budget.schema.findings import Int64Array
 
@@ -19,42 +21,14 @@ UNSEEN_HOST_GAP_NS = 20_000  # without launches in the trace, a longer gap is ta
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """Per op: `causes` as (op, slack_ns) pairs, and the slack behind its own launch (`host_slack_ns`; -1: unknown).
+    """`causes` of the ops with their slack, and per op the slack behind its own launch (`host_slack_ns`; -1: unknown).
 
     `anchored` ops have neither: they start when they did, whatever happens before.
     """
 
-    causes: tuple[tuple[tuple[int, int], ...], ...]
+    causes: Pairs
     host_slack_ns: Int64Array
     anchored: np.ndarray
-
-
-@dataclass(frozen=True, slots=True)
-class _Replays:
-    """Starts and ends of every node over all replays of one graph: (replays, nodes); they refute and measure pairs."""
-
-    start: Int64Array
-    end: Int64Array
-    touch_ns: int
-
-    def lags(self, after: int, candidates: list[int]) -> dict[int, int]:
-        """The fewest candidates that explain the start of a node in every replay, each with its smallest lag.
-
-        A pair out of order in any replay is no dependency. Of the rest those that touch in most replays are taken,
-        the steadiest first, until every replay has one that touches.
-        """
-        gaps = {before: self.start[:, after] - self.end[:, before] for before in candidates}
-        open_pairs = {before: gap for before, gap in gaps.items() if gap.min() >= 0}
-        chosen: dict[int, int] = {}
-        uncovered = np.ones(self.start.shape[0], dtype=bool)
-        while open_pairs and uncovered.any():
-            touching = {b: uncovered & (gap <= gap.min() + self.touch_ns) for b, gap in open_pairs.items()}
-            best = max(open_pairs, key=lambda b: (int(touching[b].sum()), -float(open_pairs[b].std())))
-            if not touching[best].any():
-                break
-            chosen[best] = int(open_pairs.pop(best).min())
-            uncovered &= ~touching[best]
-        return chosen
 
 
 def expected_edges(line: Timeline) -> Edges:
@@ -63,114 +37,112 @@ def expected_edges(line: Timeline) -> Edges:
     In replays a pair that is out of order in any replay is no dependency, and one that touches in some replay is one in
     all. An op that nothing follows closely is taken to be joined by the next op that may depend on it.
     """
-    order = np.argsort(line.end_ns, kind="stable")
-    ends = line.end_ns[order]
-    latest = np.searchsorted(ends, line.start_ns, side="right")
-    earliest = np.searchsorted(ends, line.start_ns - line.touch_ns, side="left")
     host_slack = np.where(line.launch >= 0, np.maximum(line.start_ns - line.release_ns - line.latency_ns[1], 0), -1)
-    causes: list[list[tuple[int, int]]] = []
-    for op in range(line.size):
-        # Nothing near: what ended last is still the best guess, with the slack it had.
-        near = [int(p) for p in order[min(earliest[op], max(latest[op] - 1, 0)) : latest[op]] if _before(line, p, op)]
-        causes.append(_causes(line, op, near, int(host_slack[op])))
-    _repeat_over_replays(line, causes)
-    _join_loose_ends(line, causes)
+    causes = _seen(line, host_slack)
+    for members in same_graphs(line):
+        causes = seen_in_all_replays(line, members, causes)
+    causes = causes.and_also(_joins(line, causes)).by_op()
     return _calibrated(line, causes, host_slack)
 
 
-def _before(line: Timeline, p: int, op: int) -> bool:
-    """Whether p comes first; of ops that start together, one of no length may have ended and yet come second."""
-    return bool(p < op or line.start_ns[p] < line.start_ns[op])
+def _seen(line: Timeline, host_slack: Int64Array) -> Pairs:
+    """Causes of each op from what is known, else from ends that touch its start."""
+    known = _known(line)
+    explained = line.edges_known.copy()
+    explained[known.after[known.slack_ns == 0]] = True
+    tight = (host_slack >= 0) & (host_slack <= HOST_TIGHT_NS)
+    explained |= tight & (line.replay < 0)
+    near = _near(line, ~explained)
+    ended = np.zeros(line.size, dtype=np.int64)
+    np.maximum.at(ended, near.after, line.end_ns[near.before])
+    # The launch alone explains the start; what ended well before it did not hold it back.
+    alone = tight & (line.start_ns - ended > line.touch_ns)
+    ended = np.where(alone, line.start_ns - line.gap_ns, ended)
+    near = Pairs(near.after, near.before, ended[near.after] - line.end_ns[near.before])
+    return known.and_also(near.without(known))
 
 
-def _causes(line: Timeline, op: int, near: list[int], host_slack: int) -> list[tuple[int, int]]:
-    """Causes of one op from what is known and from ends that touch its start."""
-    known = [line.fifo[op], *line.waits_on[op]] if line.replay[op] < 0 else []
-    start = int(line.start_ns[op])
-    out = [(int(p), _slack(line, start - int(line.end_ns[p]))) for p in known if p >= 0]
-    if line.edges_known[op] or any(slack == 0 for _, slack in out):
-        return out
-    if line.replay[op] < 0 and 0 <= host_slack <= HOST_TIGHT_NS:
-        return out
-    known_ops = {p for p, _ in out}
-    last = max((int(line.end_ns[p]) for p in near), default=0)
-    if 0 <= host_slack <= HOST_TIGHT_NS and start - last > line.touch_ns:
-        # The launch alone explains the start; what ended well before it did not hold it back.
-        last = start - line.gap_ns
-    return out + [(p, last - int(line.end_ns[p])) for p in near if p not in known_ops]
+def _known(line: Timeline) -> Pairs:
+    """What eager ops are known to follow: the op before on their stream, and what they wait for."""
+    follows = np.flatnonzero((line.fifo >= 0) & (line.replay < 0))
+    waiting = [op for op in np.flatnonzero(line.replay < 0) if line.waits_on[op]] if any(line.waits_on) else []
+    waits = [(op, before) for op in waiting for before in line.waits_on[op]]
+    pairs = np.concatenate((np.column_stack((follows, line.fifo[follows])), np.array(waits, np.int64).reshape(-1, 2)))
+    gap = line.start_ns[pairs[:, 0]] - line.end_ns[pairs[:, 1]]
+    return Pairs(pairs[:, 0], pairs[:, 1], np.where(gap <= line.touch_ns, 0, gap - line.gap_ns))
 
 
-def _slack(line: Timeline, gap: int) -> int:
-    """Slack behind a gap: none while the gap is one of back-to-back ops."""
-    return 0 if gap <= line.touch_ns else gap - line.gap_ns
+def _near(line: Timeline, wanted: np.ndarray) -> Pairs:
+    """For the wanted ops those whose ends touch their start; else what ended last: the best guess there is."""
+    order = np.argsort(line.end_ns, kind="stable")
+    ends, start = line.end_ns[order], line.start_ns[wanted]
+    latest = np.searchsorted(ends, start, side="right")
+    earliest = np.searchsorted(ends, start - line.touch_ns, side="left")
+    first = np.minimum(earliest, np.maximum(latest - 1, 0))
+    count = latest - first
+    after = np.repeat(np.flatnonzero(wanted), count)
+    place = np.arange(after.size) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+    before = order[place]
+    # Of ops that start together, one of no length may have ended and yet come second.
+    earlier = (before < after) | (line.start_ns[before] < line.start_ns[after])
+    return Pairs(after[earlier], before[earlier], np.zeros(int(earlier.sum()), dtype=np.int64))
 
 
-def _repeat_over_replays(line: Timeline, causes: list[list[tuple[int, int]]]) -> None:
-    """Carry dependencies seen in one replay to all replays of the same graph, and drop refuted ones."""
-    for members in _same_graphs(line):
-        grid = np.stack(members)
-        table = _Replays(line.start_ns[grid], line.end_ns[grid], line.touch_ns)
-        column = {int(op): place for row in members for place, op in enumerate(row)}
-        nearby: dict[int, set[int]] = {}
-        for op, place in column.items():
-            inside = (p for p, _ in causes[op] if p in column and line.replay[p] == line.replay[op])
-            nearby.setdefault(place, set()).update(column[p] for p in inside)
-        inner = {after: table.lags(after, sorted(candidates)) for after, candidates in nearby.items()}
-        for row in members:
-            for place, op in enumerate(row):
-                outside = [
-                    (p, slack) for p, slack in causes[op] if p not in column or line.replay[p] != line.replay[op]
-                ]
-                inside_pairs = [
-                    (int(row[before]), max(int(line.start_ns[op] - line.end_ns[row[before]]) - lag, 0))
-                    for before, lag in inner.get(place, {}).items()
-                ]
-                causes[op] = outside + inside_pairs
-
-
-def _same_graphs(line: Timeline) -> list[list[Int64Array]]:
-    """Replays of one graph, each as its ops in the order of their identity; only graphs replayed more than once."""
-    graphs: dict[bytes, list[Int64Array]] = {}
-    for index in range(int(line.replay.max()) + 1 if line.size else 0):
-        ops = np.flatnonzero(line.replay == index)
-        ordered = ops[np.argsort(line.node[ops], kind="stable")]
-        graphs.setdefault(line.node[ordered].tobytes(), []).append(ordered)
-    return [members for members in graphs.values() if len(members) > 1]
-
-
-def _join_loose_ends(line: Timeline, causes: list[list[tuple[int, int]]]) -> None:
-    """Give ops that cause nothing a successor: the last op before the next fork of their replay or of another stream.
+def _joins(line: Timeline, causes: Pairs) -> Pairs:
+    """A successor for ops that cause nothing: the last op before the next fork of their replay or of another stream.
 
     Branches of a layer are joined before the next layer forks; any earlier join would only say more than is known.
     A branch that its replay never joins holds back what follows the replay.
     """
     followed = np.zeros(line.size, dtype=bool)
-    for pairs in causes:
-        followed[[p for p, _ in pairs]] = True
+    followed[causes.before] = True
     beside = _runs_beside(line)
+    loose = np.flatnonzero(~followed & beside)
+    if loose.size == 0:
+        return NO_PAIRS
     forks = np.append(np.flatnonzero(beside), line.size)
-    for op in np.flatnonzero(~followed & beside).tolist():
-        first = int(np.searchsorted(line.start_ns, line.end_ns[op], side="left"))
-        next_fork = int(forks[np.searchsorted(forks, first, side="left")])
-        window = range(min(next_fork, first + JOIN_WINDOW, line.size) - 1, first - 1, -1)
-        join = next((later for later in window if _may_join(line, op, later)), None)
-        join = _behind_replay(line, op) if join is None and line.replay[op] >= 0 else join
+    first = np.searchsorted(line.start_ns, line.end_ns[loose], side="left")
+    next_fork = forks[np.searchsorted(forks, first, side="left")]
+    last = np.minimum(np.minimum(next_fork, first + JOIN_WINDOW), line.size)
+    replay_ends = _ends_of_replays(line)
+    joined: list[tuple[int, int]] = []
+    for op, begin, end in zip(loose.tolist(), first.tolist(), last.tolist(), strict=True):
+        fits = np.flatnonzero(_may_join(line, op, slice(begin, end)))
+        join = begin + int(fits[-1]) if fits.size else _behind_replay(line, op, replay_ends)
         if join is not None:
-            causes[join].append((op, max(int(line.start_ns[join] - line.end_ns[op]) - line.gap_ns, 0)))
+            joined.append((join, op))
+    pairs = np.array(joined, dtype=np.int64).reshape(-1, 2)
+    gap = line.start_ns[pairs[:, 0]] - line.end_ns[pairs[:, 1]]
+    return Pairs(pairs[:, 0], pairs[:, 1], np.maximum(gap - line.gap_ns, 0))
 
 
-def _may_join(line: Timeline, op: int, later: int) -> bool:
-    if line.edges_known[later]:
-        return False
-    return bool(line.replay[later] == line.replay[op] if line.replay[op] >= 0 else line.lane[later] != line.lane[op])
+def _may_join(line: Timeline, op: int, later: slice) -> np.ndarray:
+    """Which of these ops may wait for a branch that ends with `op`."""
+    inside = line.replay[op] >= 0
+    joins: np.ndarray = line.replay[later] == line.replay[op] if inside else line.lane[later] != line.lane[op]
+    joins &= ~line.edges_known[later]
+    return joins
 
 
-def _behind_replay(line: Timeline, op: int) -> int | None:
+def _ends_of_replays(line: Timeline) -> tuple[Int64Array, tuple[Int64Array, ...]]:
+    """When each replay has ended, and the streams its ops show."""
+    inside = np.flatnonzero(line.replay >= 0)
+    count = int(line.replay.max(initial=-1)) + 1
+    ended = np.zeros(count, dtype=np.int64)
+    np.maximum.at(ended, line.replay[inside], line.end_ns[inside])
+    ordered = inside[np.argsort(line.replay[inside], kind="stable")]
+    cuts = np.searchsorted(line.replay[ordered], np.arange(1, count))
+    return ended, tuple(np.unique(line.lane[part]) for part in np.split(ordered, cuts)) if count else ()
+
+
+def _behind_replay(line: Timeline, op: int, replays: tuple[Int64Array, tuple[Int64Array, ...]]) -> int | None:
     """The first op on the streams of a replay that starts after all of it has ended."""
-    nodes = np.flatnonzero(line.replay == line.replay[op])
-    first = int(np.searchsorted(line.start_ns, line.end_ns[nodes].max(), side="left"))
+    replay = int(line.replay[op])
+    if replay < 0:
+        return None
+    first = int(np.searchsorted(line.start_ns, replays[0][replay], side="left"))
     window = np.arange(first, min(first + JOIN_WINDOW, line.size))
-    after = window[np.isin(line.lane[window], line.lane[nodes]) & (line.replay[window] != line.replay[op])]
+    after = window[np.isin(line.lane[window], replays[1][replay]) & (line.replay[window] != replay)]
     return int(after[0]) if after.size else None
 
 
@@ -185,19 +157,15 @@ def _runs_beside(line: Timeline) -> np.ndarray:
     return shared | covering
 
 
-def _calibrated(line: Timeline, causes: list[list[tuple[int, int]]], host_slack: Int64Array) -> Edges:
+def _calibrated(line: Timeline, causes: Pairs, host_slack: Int64Array) -> Edges:
     """Take the least slack of each op off all of its causes, so that one of them holds it back: its calibrated lag.
 
     Without launches in the trace an op after a long gap is anchored: the host may have been the cause.
     """
-    unlimited = np.iinfo(np.int64).max
-    on_device = np.array([min((slack for _, slack in pairs), default=unlimited) for pairs in causes])
     launched = line.launch >= 0
-    least = np.minimum(on_device, np.where(launched, host_slack, unlimited))
+    least = np.minimum(least_slack(causes, line.size), np.where(launched, host_slack, np.iinfo(np.int64).max))
     anchored = ~launched & (_gap_before(line) > UNSEEN_HOST_GAP_NS)
-    adjusted = tuple(
-        tuple((p, slack - int(lag)) for p, slack in pairs) for pairs, lag in zip(causes, least, strict=True)
-    )
+    adjusted = Pairs(causes.after, causes.before, causes.slack_ns - least[causes.after])
     return Edges(adjusted, np.where(launched, host_slack - least, -1), anchored)
 
 

@@ -11,13 +11,15 @@ from trace_budget.analysis.floor import Floor
 from trace_budget.projection.claimed_saving import FloatArray
 from trace_budget.projection.replay.collectives import Meetings, meetings, propagate_together
 from trace_budget.projection.replay.dependencies import Edges, expected_edges
+from trace_budget.projection.replay.native import chosen_library
 from trace_budget.projection.replay.prepared import POLL_NS
 from trace_budget.projection.replay.propagation import propagate
 from trace_budget.projection.replay.stretch import Timeline, stretch
 from trace_budget.schema.findings import Int64Array, Steps
 from trace_budget.schema.trace import Trace
 
-REPLAYED_OPS = 20_000  # the replay goes op by op; later steps of longer traces repeat earlier ones
+REPLAYED_OPS = 20_000  # replayed in Python, op by op; later steps of longer traces repeat earlier ones
+REPLAYED_OPS_NATIVE = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +111,10 @@ def ground(trace: Trace, steps: Steps, floor: Floor, loop: str = "auto") -> Grou
 
 
 def _within_budget(used: list[int], sizes: Int64Array) -> list[int]:
-    """The first steps that hold at most REPLAYED_OPS ops together, at least one."""
+    """The first steps that hold at most as many ops together as the engine replays, at least one."""
+    most = REPLAYED_OPS if chosen_library() is None else REPLAYED_OPS_NATIVE
     total = np.cumsum(sizes[used])
-    return used[: max(int(np.searchsorted(total, REPLAYED_OPS, side="right")), 1)]
+    return used[: max(int(np.searchsorted(total, most, side="right")), 1)]
 
 
 def join_ranks(bases: Sequence[Ground], traces: Sequence[Trace]) -> Ground:

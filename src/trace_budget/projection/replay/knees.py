@@ -104,7 +104,8 @@ def slack_ns(line: Timeline, edges: Edges) -> FloatArray:
     The reverse of the replay: an op may be late by the least of what its followers can bear plus the slack between.
     """
     late: FloatArray = (line.end_ns.max() - line.end_ns).astype(np.float64)
+    causes = edges.causes.lists(line.size)
     for op in range(line.size - 1, -1, -1):
-        for before, slack in edges.causes[op]:
+        for before, slack in causes[op]:
             late[before] = min(late[before], late[op] + slack)
     return late

@@ -114,7 +114,7 @@ def _held(line: Timeline, edges: Edges, shifts: Shifts | None) -> Int64Array:
     moved_start = shifts.start[EXPECTED][:, 0].tolist() if shifts else [0.0] * line.size
     ready = (line.release_ns + line.latency_ns[0]).tolist()
     launched, anchored = (line.launch >= 0).tolist(), edges.anchored.tolist()
-    for op, causes in enumerate(edges.causes):
+    for op, causes in enumerate(edges.causes.lists(line.size)):
         if anchored[op]:
             continue
         room = moved_start[op] + TIGHT_NS

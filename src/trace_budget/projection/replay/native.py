@@ -124,10 +124,9 @@ def _of_calls(line: Timeline, at: Prepared) -> Arrays:
 
 def _of_causes(line: Timeline, edges: Edges) -> Arrays:
     waits_from, waits = _flat(line.waits_on)
-    causes_from, pairs = _flat(edges.causes)
-    causes = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    causes = edges.causes
     return {
-        **{"causes_from": causes_from, "causes": causes[:, 0], "cause_slack": causes[:, 1]},
+        **{"causes_from": causes.begins(line.size), "causes": causes.before, "cause_slack": causes.slack_ns},
         **{"waits_on_from": waits_from, "waits_on": np.array(waits, dtype=np.int64)},
         **{"launch_slack": edges.host_slack_ns, "anchored": edges.anchored},
     }

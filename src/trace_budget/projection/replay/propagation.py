@@ -135,6 +135,7 @@ class Sweep:
         self.known_list, self.early_list = line.edges_known.tolist(), line.early.tolist()
         self.ended, self.near_from = self.at.ended.tolist(), self.at.near_from.tolist()
         self.host_slack, self.host_may_hold = self.at.host_slack.tolist(), self.at.host_may_hold.tolist()
+        self.causes = edges.causes.lists(line.size)
         self.zero = np.zeros(self.columns)
         self.horizon_ns = max(line.gap_max_ns, self.at.return_ns)
 
@@ -270,7 +271,7 @@ class Sweep:
     def _expected_op(self, op: int) -> None:
         call = self.launch_list[op]
         least = self.expected.at_launch[call] + float(self.edges.host_slack_ns[op]) if call >= 0 else None
-        for before, slack in self.edges.causes[op]:
+        for before, slack in self.causes[op]:
             shift = self.expected.end[before] + slack
             least = shift if least is None else np.minimum(least, shift)
         if least is not None and not self.edges.anchored[op]:

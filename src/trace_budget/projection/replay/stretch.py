@@ -167,19 +167,24 @@ def _pace(ops: pl.DataFrame, end: Int64Array, launch: Int64Array, host: Host) ->
     waits: most steps are waited for before the next launch; ahead: most are launched before their predecessor ended;
     unclear: neither, the host is slower than the device; one: there is nothing to follow.
     """
-    step = ops["step"].to_numpy()
-    indexes = np.unique(step)
+    indexes, step = np.unique(ops["step"].to_numpy(), return_inverse=True)
     if indexes.size < 3 or not host.visible:
         return "one"
-    ended = np.array([int(end[step == index].max()) for index in indexes[:-1]])
-    called = [host.start_ns[launch[(step == index) & (launch >= 0)]] for index in indexes[1:]]
-    following = np.array([int(calls.min(initial=np.iinfo(np.int64).max)) for calls in called])
+    ended, following = np.zeros(indexes.size, np.int64), np.full(indexes.size, np.iinfo(np.int64).max)
+    np.maximum.at(ended, step, end)
+    launched = launch >= 0
+    np.minimum.at(following, step[launched], host.start_ns[launch[launched]])
+    ended, following = ended[:-1], following[1:]
     if np.mean(following < ended) > 0.5:
         return "ahead"
-    entered, returned = host.start_ns[host.is_wait], host.end_ns[host.is_wait]
+    waits = np.flatnonzero(host.is_wait)
+    waits = waits[np.argsort(host.end_ns[waits], kind="stable")]
+    first = np.searchsorted(host.end_ns[waits], ended, side="left").tolist()
+    last = np.searchsorted(host.end_ns[waits], following, side="right").tolist()
+    entered, never = host.start_ns[waits], np.iinfo(np.int64).max
     waited = [
-        bool(np.any((entered <= stop) & (returned >= stop) & (returned <= after)))
-        for stop, after in zip(ended.tolist(), following.tolist(), strict=True)
+        int(entered[begin:stop].min(initial=never)) <= until
+        for begin, stop, until in zip(first, last, ended.tolist(), strict=True)
     ]
     return "waits" if np.mean(waited) > 0.5 else "unclear"
 
@@ -220,12 +225,20 @@ def _previous_on_lane(lane: Int64Array, end: Int64Array, replay: Int64Array) -> 
     order = np.argsort(lane, kind="stable")
     same = lane[order][1:] == lane[order][:-1]
     fifo[order[1:][same]] = order[:-1][same]
-    for index in np.unique(replay[replay >= 0]):
-        nodes = np.flatnonzero(replay == index)
-        follows = np.isin(fifo, nodes)
-        fifo[follows] = nodes[np.argmax(end[nodes])]
+    last = _last_to_end(end, replay)
+    followed = np.where(fifo >= 0, replay[np.maximum(fifo, 0)], -1)
+    fifo = np.where(followed >= 0, last[followed], fifo)
     fifo[replay >= 0] = -1
     return fifo
+
+
+def _last_to_end(end: Int64Array, replay: Int64Array) -> Int64Array:
+    """The op of each replay that ends last, the first of equals; one entry at least."""
+    inside = np.flatnonzero(replay >= 0)
+    last = np.full(int(replay.max(initial=0)) + 1, -1, dtype=np.int64)
+    ordered = inside[np.lexsort((-inside, end[inside], replay[inside]))]
+    last[replay[ordered]] = ordered  # of several for one replay the last one stays
+    return last
 
 
 def _in_order(start: Int64Array, end: Int64Array, fifo: Int64Array) -> Int64Array:
@@ -314,15 +327,19 @@ def _release(
     CUDA hands over the whole graph at once.
     """
     release = np.where(launch >= 0, host.start_ns[np.maximum(launch, 0)] if host.start_ns.size else 0, start)
-    for index in range(int(replay.max()) + 1 if host.streams_nodes and replay.size else 0):
-        nodes = np.flatnonzero(replay == index)
-        call = launch[nodes[0]]
-        # The latency of an empty queue already holds the release of the first node.
-        ordinal = np.arange(nodes.size)
-        later = (start[nodes] - host.start_ns[call] - latency[0])[1:] / ordinal[1:]
-        fastest = float(later.min(initial=np.inf))
-        per_node = min((host.end_ns[call] - host.start_ns[call]) / nodes.size, max(fastest, 0.0))
-        release[nodes] = host.start_ns[call] + (per_node * ordinal).astype(np.int64)
+    inside = np.flatnonzero(replay >= 0) if host.streams_nodes else np.zeros(0, np.int64)
+    if inside.size == 0:
+        return release
+    nodes = inside[np.argsort(replay[inside], kind="stable")]
+    size = np.bincount(replay[nodes])[replay[nodes]]
+    ordinal = np.arange(nodes.size) - np.searchsorted(replay[nodes], replay[nodes], side="left")
+    called, returned = host.start_ns[launch[nodes]], host.end_ns[launch[nodes]]
+    # The latency of an empty queue already holds the release of the first node.
+    later = (start[nodes] - called - latency[0]) / np.maximum(ordinal, 1)
+    fastest = np.full(int(replay.max()) + 1, np.inf)
+    np.minimum.at(fastest, replay[nodes][ordinal > 0], later[ordinal > 0])
+    per_node = np.minimum((returned - called) / size, np.maximum(fastest[replay[nodes]], 0.0))
+    release[nodes] = called + (per_node * ordinal).astype(np.int64)
     return release
 
 
@@ -331,10 +348,12 @@ def _latest_release(
 ) -> Int64Array:
     """The latest possible readiness: in a streamed graph with branches nodes are not released in order of start."""
     latest = release.copy()
-    for index in range(int(replay.max()) + 1 if host.streams_nodes and replay.size else 0):
-        nodes = np.flatnonzero(replay == index)
-        if np.any(start[nodes][1:] < np.maximum.accumulate(end[nodes])[:-1]):
-            latest[nodes] = np.minimum(np.maximum(host.end_ns[launch[nodes[0]]], release[nodes]), start[nodes])
+    if not host.streams_nodes or not (replay >= 0).any():
+        return latest
+    nodes = pl.DataFrame({"replay": replay, "start": start, "end": end}).with_row_index("op").filter(replay >= 0)
+    beside = nodes.filter(pl.col("start") < pl.col("end").cum_max().shift().over("replay"))["replay"].unique()
+    branched = nodes.filter(pl.col("replay").is_in(beside.implode()))["op"].to_numpy().astype(np.int64)
+    latest[branched] = np.minimum(np.maximum(host.end_ns[launch[branched]], release[branched]), start[branched])
     return latest
 
 
