@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trace_budget.analysis.layers import find_layers
+from trace_budget.analysis.lost_work import with_lost_work
 from trace_budget.analysis.overlap import find_overlap
 from trace_budget.analysis.steps import find_steps
 from trace_budget.contracts import Reader, ReadOptions
@@ -88,7 +89,7 @@ def analyse(trace: Trace, scope: Scope = EVERYTHING) -> Found:
     Raises InputError when it holds no device work, NotInTraceError when it lacks the steps, phase or device asked for.
     """
     _with_timeline(trace)
-    steps = find_steps(trace, scope)
+    steps = with_lost_work(trace, find_steps(trace, scope))
     return Found(trace, steps, find_layers(trace, steps, scope), find_overlap(trace))
 
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from builders import DECODE, US, Tape, decode_steps
-from trace_budget.analysis.health import health, lost_kernels
+from trace_budget.analysis.health import health
 from trace_budget.analysis.steps import find_steps
 from trace_budget.schema.trace import Caveat, Trace
 
@@ -28,47 +28,6 @@ def replays(sizes: list[int], name: str = DECODE) -> Trace:
 
 def test_a_healthy_trace_has_no_findings() -> None:
     assert found(replays([58] * 5), 600_000) == {}
-
-
-@pytest.mark.parametrize("sizes", [[58, 58, 57, 58], [58, 40, 58, 58, 55, 58], [58, 57, 56, 55]])
-def test_replays_that_lack_kernels(sizes: list[int]) -> None:
-    trace = replays(sizes)
-    (lost,) = lost_kernels(trace, find_steps(trace))
-    assert (lost.code, lost.severity, lost.count) == ("lost_kernels", "error", sum(size < 58 for size in sizes))
-    assert "instead of 58" in lost.text
-
-
-def test_graphs_of_other_batches_are_no_loss() -> None:
-    tape = Tape()
-    for batch, size in ((8, 58), (7, 51), (8, 58), (7, 51), (8, 58), (7, 51), (8, 58)):
-        with tape.range(f"execute_context_0(0)_generation_{batch}({batch})"):
-            tape.graph(MODEL[:size])
-        tape.idle(20 * US)
-    trace = tape.trace()
-    assert lost_kernels(trace, find_steps(trace)) == ()
-
-
-def test_pieces_of_one_step_are_no_loss() -> None:
-    tape = Tape()
-    for _ in range(4):
-        with tape.range("execute_context_1(512)_generation_8(8)"):
-            for size in (4, *[15] * 6, 12):
-                tape.graph(MODEL[:size]).launch("attn")
-        tape.idle(20 * US)
-    trace = tape.trace()
-    assert lost_kernels(trace, find_steps(trace)) == ()
-
-
-def test_two_replays_tell_nothing() -> None:
-    trace = replays([58, 57])
-    assert lost_kernels(trace, find_steps(trace)) == ()
-
-
-def test_launches_without_any_kernel() -> None:
-    tape = decode_steps(3, "a b c")
-    tape.call("cudaGraphLaunch")
-    empty = found(tape.trace())["replays_without_kernels"]
-    assert (empty.count, empty.severity) == (1, "warning")
 
 
 def stretched(trace: Trace, name: str, calls: int, dur_ns: int) -> Trace:

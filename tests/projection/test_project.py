@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from builders import DECODE, Tape
 from projection.builders import Op, graph_steps, hand_trace, repeated_steps
 from trace_budget import api
 from trace_budget.errors import NotInTraceError
@@ -130,10 +131,35 @@ def test_traces_that_lost_kernels_need_the_number_of_calls() -> None:
     chains = [CHAIN] * 7
     chains[3] = CHAIN[:9] + CHAIN[12:]
     trace = repeated_steps(chains, 2_000)
-    with pytest.raises(NotInTraceError, match="lost kernels"):
-        projected(trace)
+    left_out = projected(trace)
+    assert left_out.verdict.verdict != "INVALID"
+    assert "lost_kernels" in {caveat.code for caveat in left_out.caveats}
+    counted = Scope(steps=":")
+    unknown = projected(trace, scope=counted)
+    assert (unknown.verdict.verdict, unknown.verdict.reason) == ("INVALID", "invalid_input")
+    assert "lost in recording" in unknown.verdict.why
     assert projected(trace, scope=Scope(steps="0:3"), saving_us=4.0, calls=10.0).limits.naive == pytest.approx(40 * US)
-    assert projected(trace, saving_us=4.0, force=True).limits.naive > 0
+    assert projected(trace, scope=counted, saving_us=4.0, force=True).verdict.verdict != "INVALID"
+    stated = projected(trace, scope=counted, saving_us=4.0, calls=10.0)
+    assert stated.verdict.verdict != "INVALID"
+    assert stated.limits.naive == pytest.approx(40 * US)
+
+
+def test_launches_without_kernels_lift_the_high_bound() -> None:
+    tape = Tape()
+    for step in range(40):
+        with tape.range(DECODE):
+            for place in range(40):
+                correlation = tape.call("cudaLaunchKernel")
+                if (step, place) not in {(3, 20), (9, 8)}:
+                    tape.run(["gdn" if place % 4 == 0 else "other"], correlation)
+        tape.idle(20 * US)
+    found = projected(tape.trace(), saving_us=4.0, scope=Scope(steps=":"))
+    assert found.match.calls_per_step == pytest.approx(10 - 2 / 40)
+    assert found.limits.high == pytest.approx(10 * 4 * US, rel=1e-3)
+    assert found.limits.low <= found.limits.expected <= (10 - 2 / 40) * 4 * US
+    assert found.pct.ceiling == pytest.approx(100 * 10 * 10 * US / found.token.token_ns)
+    assert found.verdict.verdict != "INVALID"
 
 
 def test_a_trace_of_the_capture_is_no_workload(decode: Trace) -> None:

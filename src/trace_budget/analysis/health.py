@@ -1,4 +1,4 @@
-"""Can this trace be trusted: lost kernels, orphans, outliers, the dispatch floor, profiler inflation, missing ranks."""
+"""Can this trace be trusted: outliers, overlaps, the dispatch floor, idle time, profiler inflation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from trace_budget.schema.findings import Steps
 from trace_budget.schema.trace import Caveat, Trace
 
 OUTLIER_TIMES = 20.0
-LIKE = 3  # replays of one kind that tell what is usual
 FLOOR_TIMES = 1.5
 FLOOR_MOST_NS = 8_000  # no dispatcher needs longer; uniform kernels above it are just alike
 NEAR_FLOOR = 0.3  # share of kernels at the floor that is worth a word
@@ -19,68 +18,14 @@ INFLATION = 0.10
 
 
 def health(trace: Trace, steps: Steps, token_ns: float | None = None) -> tuple[Caveat, ...]:
-    """Findings about one trace, beyond what reader, steps and layers said already."""
+    """Findings about one trace, beyond what reader, steps, layers and lost work said already."""
     return (
-        *lost_kernels(trace, steps),
         *_outliers(trace),
         *_same_stream_overlaps(trace),
         *_dispatch_bound(trace, steps),
         *_idle(steps),
         *_inflation(steps, token_ns),
     )
-
-
-def lost_kernels(trace: Trace, steps: Steps) -> tuple[Caveat, ...]:
-    """Replays of one graph must run the same number of kernels: some that run fewer have lost theirs in recording.
-
-    Like are the k-th replays of steps with equally many replays and the same batch: a piecewise step is made of graphs
-    of several sizes, and so is a run over several batch sizes.
-    """
-    launches = trace.calls.filter(pl.col("kind") == "graph_launch").select("launch_id")
-    if launches.is_empty():
-        return ()
-    ops = trace.gpu_ops.select("launch_id").with_columns(pl.Series("step_index", steps.op_step)).drop_nulls("launch_id")
-    counts = ops.group_by("launch_id").agg(pl.len().alias("kernels"), pl.col("step_index").max())
-    replays = launches.join(counts, on="launch_id", how="left")
-    out: list[Caveat] = []
-    empty = replays["kernels"].null_count()
-    if empty:
-        text = f"{empty} of {replays.height} graph launches have no kernel in the trace"
-        out.append(Caveat("replays_without_kernels", text, empty, "warning"))
-    short = _short_replays(replays.drop_nulls("kernels"), steps)
-    if short.height:
-        example = short.row(0, named=True)
-        text = (
-            f"{short.height} graph replays run fewer kernels than their like (for example {example['kernels']}"
-            f" instead of {example['usual']}): kernels were lost in recording"
-        )
-        out.append(Caveat("lost_kernels", text, short.height, "error"))
-    return tuple(out)
-
-
-def _short_replays(replays: pl.DataFrame, steps: Steps) -> pl.DataFrame:
-    """Replays (kernels, usual) that are smaller than at least LIKE others of their kind usually are.
-
-    Where most of one batch differ from each other, most have lost kernels and the largest shows what is usual; where
-    no batch is known, they may be different graphs.
-    """
-    # A first or last step that is cut off runs fewer kernels for that reason alone.
-    whole = steps.frame.filter(pl.col("complete"))
-    sizes = whole.select(pl.col("step_index").cast(pl.Int32), "batch_size", "phase")
-    placed = (
-        replays.filter(pl.col("step_index") >= 0)
-        .join(sizes, on="step_index", how="inner")
-        .sort("launch_id")
-        .with_columns(
-            pl.int_range(pl.len()).over("step_index").alias("turn"), pl.len().over("step_index").alias("replays")
-        )
-    )
-    kind = ["turn", "replays", "batch_size", "phase"]
-    mode = pl.col("kernels").mode().max().over(kind)
-    agree = (pl.col("kernels") == mode).mean().over(kind) >= 0.5
-    largest = pl.when(pl.col("batch_size").is_not_null()).then(pl.col("kernels").max().over(kind))
-    known = placed.with_columns(pl.when(agree).then(mode).otherwise(largest).alias("usual"))
-    return known.filter((pl.len().over(kind) >= LIKE) & (pl.col("kernels") < pl.col("usual")))
 
 
 def _outliers(trace: Trace) -> tuple[Caveat, ...]:

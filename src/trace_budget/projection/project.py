@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from trace_budget.analysis.health import lost_kernels
+from trace_budget.analysis.lost_work import LostWork, lost_work
 from trace_budget.errors import NotInTraceError
 from trace_budget.projection.bounds import Bounds, beyond_budget, held, moved_by, settle
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.claimed_saving import Saving
 from trace_budget.projection.evidence import Answer, evidence
 from trace_budget.projection.match import Match
+from trace_budget.projection.missing import Missing, missing_calls, unknown_calls, with_missing
 from trace_budget.projection.replay.collectives import unused_ranks
 from trace_budget.projection.replay.ground import Claim, Ground
 from trace_budget.projection.statistics import pairs_needed, runs_needed
@@ -30,6 +31,7 @@ from trace_budget.units import ns_from_us
 __all__ = ["Found", "Prepared", "Projection", "Required", "prepare", "project", "project_candidate", "project_many"]
 OUTLIER_RATIO = 3.0
 ALL_HIT = Range(1.0, 1.0)
+NONE_MISSING = Missing()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ class Prepared:
     asked: TokenInput
     policy: Policy
     token: Token
-    lost: tuple[Caveat, ...]
+    lost: LostWork
 
     @property
     def found(self) -> Found:
@@ -116,7 +118,7 @@ def prepare(found: Found, asked: TokenInput, policy: Policy, others: Sequence[Fo
     workload(found.trace)
     sites = tuple(site_of(one) for one in (found, *others))
     base = common_ground(sites, asked.loop)
-    return Prepared(sites, base, asked, policy, token_of(found.steps, asked), lost_kernels(found.trace, found.steps))
+    return Prepared(sites, base, asked, policy, token_of(found.steps, asked), lost_work(found.trace, found.steps))
 
 
 def project_many(ready: Prepared, candidates: Sequence[Candidate]) -> list[Projection]:
@@ -138,16 +140,18 @@ def _conclude(ready: Prepared, candidate: Candidate, targets: Sequence[Target], 
     found, token, change = ready.found, ready.token, candidate.change
     steps, layers = found.steps, found.layers
     calls, saving, durations = target.calls, target.saving, target.durations_ns
-    asserted(change, calls, found.trace)
-    _complete_replays(change, found.trace, ready.lost)
+    missing = missing_calls(ready.lost, found, change, calls, durations)
+    asserted(change, calls, found.trace, missing)
     hit = _hit_rate(change, calls)
     scaled = moved.times(beyond_budget(ready.base, target.timed, saving))
     raw = settle(ready.base, target.timed, saving, target.claim, scaled, ready.asked.loop, untimed_of(target, beside))
+    raw = with_missing(raw, missing, saving)
     ceiling_ns = hit.high * max(*(each.ceiling_ns for each in (target, *beside)), raw.high if target.fused else 0.0)
+    ceiling_ns += hit.high * missing.most * float(durations.mean())
     limits = _per_step(raw, hit, ns_from_us(change.per_step_us or 0.0), ceiling_ns, token)
     answers = evidence(change, saving, calls, steps, layers, raw)
     pct = _percent(limits, ceiling_ns, token)
-    invalid = saving.invalid or _unknown_steps(steps) or impossible(token)
+    invalid = saving.invalid or _unknown_steps(steps) or impossible(token) or unknown_calls(ready.lost, change)
     verdict = judge(pct, answers, ready.policy, invalid, limits.contended, saving.bound_only)
     required = _required(ready.policy, token, calls, hit, change, verdict.dilution, float(durations.mean()))
     effect = pct.expected * verdict.dilution
@@ -174,23 +178,15 @@ def workload(trace: Trace) -> None:
             )  # fmt: skip
 
 
-def asserted(change: Change, calls: Match, trace: Trace) -> None:
-    """Raise NotInTraceError unless the trace shows as many calls per step as the user stated."""
-    if change.calls is not None and not change.force and abs(change.calls - calls.calls_per_step) > 1e-9:
+def asserted(change: Change, calls: Match, trace: Trace, missing: Missing = NONE_MISSING) -> None:
+    """Raise NotInTraceError unless the trace shows as many calls per step as the user stated, lost ones counted in."""
+    if change.calls is None or change.force:
+        return
+    if abs(change.calls - calls.calls_per_step - missing.known) > 1e-9:
         raise NotInTraceError(
             "the trace shows another number of calls per step", where=trace.path, expected=f"--calls {change.calls:g}",
             found=f"{calls.calls_per_step:g}", advice="Check --kernel and --position, or --force to go on.",
         )  # fmt: skip
-
-
-def _complete_replays(change: Change, trace: Trace, lost: tuple[Caveat, ...]) -> None:
-    """A trace that lost kernels shows too few calls: project only when the user knows how many there are."""
-    for caveat in lost if change.calls is None and not change.force else ():
-        if caveat.code == "lost_kernels":
-            raise NotInTraceError(
-                "the trace has lost kernels", where=trace.path, expected="equal replays of a graph",
-                found=caveat.text, advice="State the calls per step (--calls), or record again.",
-            )  # fmt: skip
 
 
 def _unknown_steps(steps: Steps) -> str:
