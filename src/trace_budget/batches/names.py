@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from trace_budget.errors import UsageError
+from trace_budget.expressions import Expression, expression
 from trace_budget.text import safe
 
 _MODELS = (
@@ -34,13 +35,10 @@ class Told:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-def checked_pattern(text: str) -> re.Pattern[str]:
-    """The compiled pattern; UsageError unless it compiles and names a group."""
-    try:
-        pattern = re.compile(text)
-    except re.error as error:
-        raise UsageError("the name pattern is not a regular expression", found=f"{text!r}: {error}") from None
-    if not pattern.groupindex:
+def checked_pattern(text: str) -> Expression:
+    """The pattern; UsageError unless it is a regular expression and names a group."""
+    pattern = expression(text, "--name-pattern", "the name pattern is not a regular expression")
+    if not pattern.names:
         advice = r"Such as: '(?P<model>[^/]+)/bs(?P<batch_size>\d+)'"
         raise UsageError("the name pattern names no group", found=repr(text), advice=advice)
     return pattern
@@ -50,9 +48,9 @@ def told_by(relative: str, name_pattern: str | None = None) -> Told:
     """What the path below the folder given tells; a pattern of the user comes before the usual spellings."""
     found: dict[str, str] = {}
     shown = safe(relative)
-    for pattern in (*((checked_pattern(name_pattern),) if name_pattern else ()), *_USUAL):
-        match = pattern.search(shown)
-        for name, value in (match.groupdict() if match else {}).items():
+    given = checked_pattern(name_pattern).groups_of([shown]) if name_pattern else []
+    for groups in (*given, *(match.groupdict() for pattern in _USUAL if (match := pattern.search(shown)))):
+        for name, value in (groups or {}).items():
             if value is not None:
                 found.setdefault(name, value)
     batch = found.get("batch_size", "")

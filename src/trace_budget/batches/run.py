@@ -86,11 +86,11 @@ def batch(
     asked, hands = question or Question(), workers or Workers()
     if not str(out):
         raise UsageError("no folder for the dataset", where="-o", expected="a folder or URL", found="an empty name")
-    if asked.name_pattern is not None:
-        checked_pattern(asked.name_pattern)
     named = [plain_address(str(place)) for place in ([places] if isinstance(places, str | Path) else places)]
     dataset = Dataset(store_at(plain_address(str(out))), asked)
     sources = find_sources(named, dataset.store.address)
+    if asked.name_pattern is not None:  # one that takes too long ends the batch, not each of its traces
+        checked_pattern(asked.name_pattern).groups_of([safe(source.relative) for source in sources])
     with _started(hands) as team:
         found, others = _looked_at(team, sources, hands.progress)
         if not found:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 import fnmatch
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
-from trace_budget.errors import UsageError
+from trace_budget.expressions import expression
 
 SUFFIXES = (" [clone .kd]", ".kd")
 _WORDS = re.compile(r"[a-z0-9]+")
@@ -26,35 +26,34 @@ def matching(pattern: str, names: list[str]) -> list[str]:
     if "…" in pattern and fits is None:  # as tables cut names
         fits = _searching(".*".join(re.escape(part) for part in pattern.split("…")))
     if fits is not None:
-        return [name for name in names if any(fits(spelling) for spelling in spellings(name))]
+        every = {spelling: None for name in names for spelling in spellings(name)}
+        fitting = fits(list(every))
+        return [name for name in names if not fitting.isdisjoint(spellings(name))]
     exact = [name for name in names if pattern in spellings(name)]
     return exact or [name for name in names if any(pattern in spelling for spelling in spellings(name))]
 
 
-def _test(pattern: str) -> Callable[[str], bool] | None:
-    """The test of a `glob:` or `re:` pattern; None for plain text."""
+_Test = Callable[[Sequence[str]], set[str]]
+
+
+def _test(pattern: str) -> _Test | None:
+    """Which of many texts a `glob:` or `re:` pattern means; None for plain text."""
     if pattern.startswith("glob:"):
         wanted = pattern.removeprefix("glob:")
-        return lambda name: fnmatch.fnmatchcase(name, wanted)
+        return lambda names: {name for name in names if fnmatch.fnmatchcase(name, wanted)}
     if pattern.startswith("re:"):
         return _searching(pattern.removeprefix("re:"))
     return None
 
 
-def _searching(pattern: str) -> Callable[[str], bool]:
-    """The test of a regular expression: in linear time, but for what only Python's own can say (lookaround)."""
-    import polars as pl
+def _searching(pattern: str) -> _Test:
+    wanted = expression(pattern, "--kernel")
 
-    try:
-        compiled = re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        found = f"{pattern[:80]!r}: {error}"
-        raise UsageError("not a regular expression", where="--kernel", found=found) from error
-    try:
-        pl.Series([""]).str.contains(pattern)
-    except pl.exceptions.PolarsError:
-        return lambda name: compiled.search(name) is not None
-    return lambda name: bool(pl.Series([name]).str.contains(pattern).item())
+    def fitting(names: Sequence[str]) -> set[str]:
+        found = wanted.groups_of(names)
+        return {name for name, groups in zip(names, found, strict=True) if groups is not None}
+
+    return fitting
 
 
 def closest(pattern: str, names: list[str], count: int = 5) -> list[str]:

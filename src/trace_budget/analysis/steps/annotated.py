@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from trace_budget.analysis.steps.grammar import Grammar, Parsed, parse
+from trace_budget.analysis.steps.grammar import Grammar, Parsed, parse_all
 from trace_budget.analysis.steps.ranges import Range, make_ranges, resolved
 from trace_budget.schema.findings import Int32Array, Int64Array
 from trace_budget.schema.trace import Caveat, Trace
@@ -102,8 +102,7 @@ def _found(ranges: list[Range], op_step: Int32Array, method: str, confidence: st
 def _step_rows(trace: Trace, kind: str, grammars: tuple[Grammar, ...]) -> tuple[pl.DataFrame, dict[str, Parsed]]:
     """The markers whose text is that of a step, and what each text says."""
     rows = trace.markers.filter(pl.col("kind") == kind)
-    parsed = {text: parse(text, grammars) for text in rows["name"].unique().cast(pl.String).to_list()}
-    texts = {text: found for text, found in parsed.items() if found}
+    texts = parse_all(rows["name"].unique().cast(pl.String).to_list(), grammars)
     return rows.filter(pl.col("name").cast(pl.String).is_in(list(texts))), texts
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from trace_budget.errors import UsageError
+from trace_budget.expressions import Expression, expression
 from trace_budget.schema.findings import PHASES
 
 Groups = dict[str, str | None]
@@ -18,10 +18,16 @@ class Grammar:
     """One way to annotate a step. `phase` maps the named groups to a phase; `rank` says how specific the text is."""
 
     engine: str
-    pattern: re.Pattern[str]
+    pattern: re.Pattern[str] | Expression
     phase: Callable[[Groups], str]
     example: str
     rank: int = ENGINE
+
+    def groups_of(self, texts: list[str]) -> list[Groups | None]:
+        """The named groups of each text, None where it is none of this kind."""
+        if isinstance(self.pattern, Expression):
+            return self.pattern.groups_of(texts)
+        return [match.groupdict() if (match := self.pattern.search(text)) else None for text in texts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,23 +112,25 @@ GRAMMARS: tuple[Grammar, ...] = (
 
 def user_grammar(pattern: str) -> Grammar:
     """A grammar from a user's regex, with optional groups `phase` and `batch`; UsageError when it does not compile."""
-    try:
-        compiled = re.compile(pattern)
-    except re.error as error:
-        raise UsageError(
-            "the step pattern is not a regular expression", where="--step-pattern", found=f"{pattern!r}: {error}"
-        ) from error
-    return Grammar("user", compiled, _by_name, pattern, USER)
+    wanted = expression(pattern, "--step-pattern", "the step pattern is not a regular expression")
+    return Grammar("user", wanted, _by_name, pattern, USER)
 
 
 def parse(name: str, grammars: tuple[Grammar, ...] = GRAMMARS) -> Parsed | None:
     """What an annotation says about its step; None when it is not a step annotation."""
+    return parse_all([name], grammars).get(name)
+
+
+def parse_all(names: Iterable[str], grammars: tuple[Grammar, ...] = GRAMMARS) -> dict[str, Parsed]:
+    """What each of many annotations says about its step, by the first grammar that knows it; others are left out."""
+    found: dict[str, Parsed] = {}
+    left = list(names)
     for grammar in grammars:
-        match = grammar.pattern.search(name)
-        if match:
-            groups: Groups = match.groupdict()
-            return Parsed(grammar.engine, grammar.phase(groups), _batch_size(groups), grammar.rank)
-    return None
+        for name, groups in zip(left, grammar.groups_of(left), strict=True):
+            if groups is not None:
+                found[name] = Parsed(grammar.engine, grammar.phase(groups), _batch_size(groups), grammar.rank)
+        left = [name for name in left if name not in found]
+    return found
 
 
 def _batch_size(groups: Groups) -> int | None:

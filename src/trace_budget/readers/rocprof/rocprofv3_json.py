@@ -71,8 +71,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
                 processes[-1].add(part, objects)
         reason = plain.damage or ("" if stream.complete else "the document does not end")
         twice = _recorded_twice(processes)
-        damage = stream.damage
-        dropped = damage.dropped + sum(decode.dropped for decode in decoders.values())
+        dropped = stream.damage.dropped + sum(decode.dropped for decode in decoders.values())
     found = [process.read() for process in processes]
     dispatches = sum(process.dispatches for process in found)
     if not dispatches:
@@ -86,8 +85,8 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             _all(names.markers, [process.markers for process in found]),
             ("pid", "correlation"),
             caveats=(
-                *caveats.damaged_lines(max(dropped, plain.dispatches - dispatches), damage.repaired),
-                *caveats.broken_keys(damage.broken_keys),
+                *caveats.damaged_lines(max(dropped, plain.dispatches - dispatches), stream.damage.repaired),
+                *caveats.broken_keys(stream.damage.broken_keys),
                 *twice,
                 *_nameless(found),
             ),
