@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Any, get_args
 
 from trace_budget import cli
-from trace_budget.cli._groups import flat_parameters
+from trace_budget.cli._command import fields_of
+from trace_budget.cli._signature import NEEDED, signature_of
+from trace_budget.schema.option import Argument, Option
 
 PAGE = Path(__file__).parents[1] / "cli.md"
 INTRO = """# Command line
@@ -49,22 +50,18 @@ def _doc(name: str) -> str:
 
 
 def _section(name: str) -> str:
-    parameters = [(get_args(each.annotation)[1], each) for each in flat_parameters(cli.command(name))]
-    arguments = "".join(f" {info.metavar}" for info, _ in parameters if not _names(info))
-    options = [_row(info, each.default is inspect.Parameter.empty) for info, each in parameters if _names(info)]
+    fields = fields_of(signature_of(cli.command(name)))
+    arguments = "".join(f" {each.info.metavar}" for each in fields if isinstance(each.info, Argument))
+    panels = list(dict.fromkeys(each.info.panel for each in fields if isinstance(each.info, Option)))
+    shown = sorted((each for each in fields if isinstance(each.info, Option)), key=lambda e: panels.index(e.info.panel))
+    options = [_row(each.info, each.default is NEEDED) for each in shown]
     lines = [f"## {name}", "", _doc(name), "", "```text", f"trace-budget {name} [OPTIONS]{arguments}", "```", ""]
     return "\n".join([*lines, "| | option | meaning |", "| :--- | :--- | :--- |", *options, ""])
 
 
-def _names(info: Any) -> list[str]:
-    """The spellings of an option, none for an argument; Typer keeps the first of them apart."""
-    spellings = (info.default, *(info.param_decls or ()))
-    return [text for text in spellings if isinstance(text, str) and text.startswith("-")]
-
-
-def _row(info: Any, needed: bool) -> str:
-    usage = f"{', '.join(_names(info))} {info.metavar}".strip().replace("|", "\\|")
-    return f"| {info.rich_help_panel} | `{usage}` | {info.help}{' **Needed.**' if needed else ''} |"
+def _row(info: Option, needed: bool) -> str:
+    usage = f"{', '.join(info.flags)} {info.metavar}".strip().replace("|", "\\|")
+    return f"| {info.panel} | `{usage}` | {info.help}{' **Needed.**' if needed else ''} |"
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trace_budget import api
+from trace_budget import questions
 from trace_budget.render import as_markdown
 
 PAGE = Path(__file__).parents[1] / "schema.md"
@@ -18,7 +18,7 @@ Written by `docs/make/schema_page.py` from the tables the readers fill; do not e
 
 def page() -> str:
     """The whole page as Markdown."""
-    return INTRO + "\n" + as_markdown.render(api.schema_report()).decode()
+    return INTRO + "\n" + as_markdown.render(questions.function("schema")()).decode()
 
 
 if __name__ == "__main__":

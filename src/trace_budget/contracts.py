@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from trace_budget.schema.options import ReadOptions as ReadOptions
 from trace_budget.schema.report import Report
 from trace_budget.schema.trace import Trace
 
@@ -22,18 +23,6 @@ class Head:
     compression: str
     size_bytes: int
     names: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """What a user may tell a reader: the rank to assume, and the trace_processor binary for Perfetto files.
-
-    `cache` lets large traces be kept as tables in the user's cache folder, and taken from there.
-    """
-
-    rank: int | None = None
-    trace_processor: str | None = None
-    cache: bool = False
 
 
 @dataclass(frozen=True, slots=True)

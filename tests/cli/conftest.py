@@ -1,14 +1,12 @@
 """Fixtures of the command line tests: a fake api, and a runner that gives exit code, stdout and stderr."""
 
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-import trace_budget
 from cli.fakes import FakeApi
 from trace_budget.__main__ import main
 
@@ -34,8 +32,7 @@ def _empty_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
     fake = FakeApi()
-    monkeypatch.setitem(sys.modules, "trace_budget.api", fake)
-    monkeypatch.setattr(trace_budget, "api", fake, raising=False)
+    fake.put(monkeypatch)
     return fake
 
 

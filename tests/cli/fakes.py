@@ -1,11 +1,16 @@
-"""A stand-in for trace_budget.api: remembers what the command line asked for and answers with a hand-made report."""
+"""Stand-ins for the reading of traces and for the questions: they remember what the command line asked for."""
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import polars as pl
+import pytest
 
+from trace_budget import api as real_api
+from trace_budget import questions
 from trace_budget.errors import InputError
 from trace_budget.schema.report import Line, Report, Table, TableColumn
 from trace_budget.schema.trace import Caveat, Trace, empty_trace
@@ -18,37 +23,45 @@ def answer(verdict: str, trust: str = "good") -> Report:
     caveats = (Caveat("profiled", "a profiled step", 1, "warning"), Caveat("single_step", "one step", 1, "note"))
     return Report(
         "trace-budget/verdict/1",
-        {"verdict": verdict, "trust": trust},
+        {"verdict": verdict, "trust": trust, "realised": {"pct": 1.0}},
         lines=(Line("the answer", "title"),),
         tables=(Table("kernels", "", columns, frame),),
         caveats=caveats,
     )
 
 
-class FakeApi(ModuleType):
-    """Every `…_report` function records its arguments under its own name."""
+class FakeApi:
+    """Every question records what it was asked, by the name of its parameters."""
 
     def __init__(self) -> None:
-        super().__init__("trace_budget.api")
-        self.asked: dict[str, tuple[Any, ...]] = {}
+        self.asked: dict[str, dict[str, Any]] = {}
         self.verdict, self.trust = "NO-GO", "good"
 
     def open_trace(self, path: Path, *options: object, cache: bool) -> Trace:
         if path.name.startswith("bad"):
             raise InputError("no GPU kernels", where=str(path), advice="Re-record it.")
-        self.asked["open_trace"] = (path, *options)
-        self.asked["cache"] = (cache,)
+        self.asked["open_trace"] = {"path": path, "options": options, "cache": cache}
         return empty_trace(str(path), "kineto")
 
     def open_traces(self, path: Path, *options: object, cache: bool) -> list[Trace]:
         return [self.open_trace(path, *options, cache=cache)]
 
-    def __getattr__(self, name: str) -> Any:
-        if not name.endswith("_report"):
-            raise AttributeError(name)
+    def put(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Stand in for the real ones until the test is over."""
+        monkeypatch.setattr(real_api, "open_trace", self.open_trace)
+        monkeypatch.setattr(real_api, "open_traces", self.open_traces)
+        for name in questions.NAMES:
+            monkeypatch.setattr(questions.load(name), name, self.recorder(name, questions.function(name)))
 
-        def report(*arguments: Any) -> Report:
-            self.asked[name] = arguments
+    def recorder(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of the same signature that remembers its arguments."""
+        signature = inspect.signature(function)
+
+        @wraps(function)
+        def record(*arguments: Any, **named: Any) -> Report:
+            bound = signature.bind(*arguments, **named)
+            bound.apply_defaults()
+            self.asked[name] = bound.arguments
             return answer(self.verdict, self.trust)
 
-        return report
+        return record

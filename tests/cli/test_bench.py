@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cli.fakes import FakeApi
+from trace_budget.asking import one_candidate
 from trace_budget.schema.options import Change
 
 Run = Callable[..., Any]
@@ -25,15 +26,20 @@ def times(tmp_path: Path) -> Path:
     return path
 
 
+def change_of(api: FakeApi) -> Change:
+    """The change that was asked about, with the times of its file."""
+    asked = api.asked["project"]
+    return one_candidate(asked["selection"], asked["change"], asked["bench"]).candidate.change
+
+
 def test_times_of_a_file_become_new_and_baseline(run: Run, api: FakeApi) -> None:
     assert run(*PROJECT, "--bench-old", "gdn_old", "--bench-new", "gdn_new", "--overhead-us", "1").code == 0
-    _, candidate, *_ = api.asked["candidate_report"]
-    assert candidate.change == Change(new_us=17.04439, baseline_us=20.27239, overhead_us=1.0)
+    assert change_of(api) == Change(new_us=17.04439, baseline_us=20.27239, overhead_us=1.0)
 
 
 def test_without_an_old_kernel_there_is_no_control(run: Run, api: FakeApi) -> None:
     assert run(*PROJECT, "--bench-new", "gdn_new").code == 0
-    assert api.asked["candidate_report"][1].change == Change(new_us=17.04439)
+    assert change_of(api) == Change(new_us=17.04439)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_the_other_way_round_is_a_regression(run: Run, pair: tuple[Path, Path, s
 def test_what_is_asked_reaches_the_core(run: Run, api: FakeApi) -> None:
     options = "--kernel gdn --new-kernel hip --saving-us 3 --baseline-us 20 --noise-pct 0.5 --phase decode --basis step"
     assert run("compare", "a.json", "b.json", *options.split()).code == 0
-    _, _, asked, scope, basis = api.asked["compare_report"]
+    asked, scope, basis = (api.asked["compare"][name] for name in ("asked", "scope", "basis"))
     (candidate,) = asked.candidates
     assert (candidate.selection.kernel, asked.new_kernel, asked.noise_pct) == ("gdn", "hip", 0.5)
     assert (candidate.change.saving_us, candidate.change.baseline_us, asked.stated) == (3.0, 20.0, True)
@@ -56,13 +56,13 @@ def test_what_is_asked_reaches_the_core(run: Run, api: FakeApi) -> None:
 
 def test_nothing_asked_means_all_differences(run: Run, api: FakeApi) -> None:
     assert run("compare", "a.json", "b.json").code == 0
-    _, _, asked, _, basis = api.asked["compare_report"]
+    asked, basis = api.asked["compare"]["asked"], api.asked["compare"]["basis"]
     assert (asked.candidates, asked.stated, basis) == ((), False, "auto")
 
 
 def test_a_sequence_without_its_new_time_is_only_followed(run: Run, api: FakeApi) -> None:
     assert run("compare", "a.json", "b.json", "--replace", "norm, quant").code == 0
-    _, _, asked, _, _ = api.asked["compare_report"]
+    asked = api.asked["compare"]["asked"]
     assert (asked.candidates[0].sequence.patterns, asked.stated) == (("norm", "quant"), False)
 
 
@@ -70,7 +70,7 @@ def test_a_candidate_file_gives_all_its_candidates(run: Run, api: FakeApi, tmp_p
     rows = "".join(f'[[candidate]]\nid = "{n}"\nmatch = {{ kernel = "{n}" }}\nsaving_us = 2.0\n' for n in "ab")
     (tmp_path / "set.toml").write_text(f'schema = "trace-budget/candidates/1"\n{rows}')
     assert run("compare", "a.json", "b.json", "--candidates", "set.toml").code == 0
-    _, _, asked, _, _ = api.asked["compare_report"]
+    asked = api.asked["compare"]["asked"]
     assert ([c.id for c in asked.candidates], asked.stated) == (["a", "b"], True)
     refused = run("compare", "a.json", "b.json", "--candidates", "set.toml", "--kernel", "a")
     assert (refused.code, "not both" in refused.line) == (2, True)

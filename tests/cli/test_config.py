@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cli.fakes import FakeApi
-from trace_budget.cli._config import Config, load
+from trace_budget.cli._config import load
 from trace_budget.errors import UsageError
 from trace_budget.schema.options import Policy, TokenInput
 
@@ -20,36 +20,39 @@ token_ms = 44.0
 tokens_per_step = 2.5
 step_patterns = ["^iter_(\\\\d+)", "^pass"]
 """
-VALUES = Config(2.0, 0.42, 3, 0.6, 44.0, 2.5, (r"^iter_(\d+)", "^pass"))
+VALUES = {
+    **{"target_pct": 2.0, "noise_pct": 0.42, "runs": 3, "dilution": 0.6, "token_ms": 44.0, "tokens_per_step": 2.5},
+    "step_patterns": (r"^iter_(\d+)", "^pass"),
+}
 
 
 def test_without_a_file_nothing_is_set(tmp_path: Path) -> None:
-    assert load(tmp_path) == Config()
+    assert load(tmp_path) == {}
 
 
 def test_own_file_and_pyproject_table_say_the_same(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.trace-budget]\n" + OWN)
     assert load(tmp_path) == VALUES
     (tmp_path / "trace-budget.toml").write_text("target_pct = 5")
-    assert load(tmp_path) == Config(target_pct=5.0)
+    assert load(tmp_path) == {"target_pct": 5.0}
 
 
 def test_a_pyproject_without_our_table_is_nobodys_business(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.other]\nx = 1")
-    assert load(tmp_path) == Config()
+    assert load(tmp_path) == {}
 
 
 def test_the_command_line_wins_value_by_value(run: Run, api: FakeApi, tmp_path: Path) -> None:
     (tmp_path / "trace-budget.toml").write_text(OWN)
     assert run("project", "t.json", "--kernel", "k", "--free", "--runs", "9", "--step-pattern", "^x").code == 0
-    _, _, scope, token, policy, _ = api.asked["candidate_report"]
-    assert policy == Policy(2.0, 0.42, 9, 0.6)
-    assert token == TokenInput(2.5, 44.0, "auto")
-    assert scope.step_pattern == r"(?:^iter_(\d+))|(?:^pass)|(?:^x)"
+    asked = api.asked["project"]
+    assert asked["policy"] == Policy(2.0, 0.42, 9, 0.6)
+    assert asked["token"] == TokenInput(2.5, 44.0, "auto")
+    assert asked["scope"].step_pattern == r"(?:^iter_(\d+))|(?:^pass)|(?:^x)"
     assert run("estimate", "--saving-us", "3", "--calls", "48").code == 0
-    assert api.asked["estimate_report"] == (3.0, 48.0, None, None, 44.0, None, 2.0, 2.5)
+    assert list(api.asked["estimate"].values()) == [3.0, 48.0, None, None, 44.0, None, 2.0, 2.5]
     assert run("check", "t.json").code == 0
-    assert api.asked["check_report"][1] == 44.0
+    assert api.asked["check"]["token_ms"] == 44.0
 
 
 @pytest.mark.parametrize(

@@ -12,21 +12,21 @@ import pytest
 import trace_budget
 from cli.fakes import FakeApi
 from trace_budget import cli, errors
+from trace_budget.questions import formats
 
 Run = Callable[..., Any]
 PROJECT = ("project", "t.json", "--kernel", "k", "--free")
 STUCK = """
-import sys, time, types
+import sys, time
 from pathlib import Path
 from trace_budget.io.atomic import new_file
-api = types.ModuleType("trace_budget.api")
-def formats_report():
+from trace_budget.questions import formats
+def stuck():
     with new_file(Path(sys.argv[1]) / "out.json") as file:
         file.write(b"half")
         print("ready", flush=True)
         time.sleep(60)
-api.formats_report = formats_report
-sys.modules["trace_budget.api"] = api
+formats.formats = stuck
 from trace_budget.__main__ import main
 sys.exit(main(["formats"]))
 """
@@ -45,7 +45,7 @@ def test_version(run: Run) -> None:
 def test_without_a_command_the_help_is_shown_and_nothing_counts_as_done(run: Run) -> None:
     result = run()
     assert result.code == 2
-    assert b"Commands" in result.out
+    assert b"Structure" in result.out
 
 
 def test_help_is_there_at_once_and_tells_of_every_command() -> None:
@@ -95,22 +95,22 @@ def test_unknown_commands_get_a_hint(run: Run) -> None:
     ],
 )
 def test_every_error_is_one_line_and_its_exit_code(
-    run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch, kind: type[errors.TraceBudgetError], code: int
+    run: Run, monkeypatch: pytest.MonkeyPatch, kind: type[errors.TraceBudgetError], code: int
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail() -> None:
         raise kind("it failed \x1b[2J", where="t.json", expected="a", found="b", advice="Do this.")
 
-    monkeypatch.setattr(api, "formats_report", fail)
+    monkeypatch.setattr(formats, "formats", fail)
     result = run("formats")
     assert result.code == code
     assert result.line == "trace-budget: t.json: it failed ?[2J (expected a, found b). Do this."
 
 
-def test_a_bug_ends_with_a_traceback(run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+def test_a_bug_ends_with_a_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(api, "formats_report", fail)
+    monkeypatch.setattr(formats, "formats", fail)
     with pytest.raises(ZeroDivisionError):
         run("formats")
 
@@ -155,8 +155,8 @@ def test_the_gate_of_check_fails_after_the_answer(run: Run, api: FakeApi, trust:
 def test_check_goes_on_past_a_bad_file(run: Run, api: FakeApi) -> None:
     result = run("check", "a.json", "bad.json", "b.json", "--token-ms", "44")
     assert result.code == 3
-    assert [trace.path for trace in api.asked["check_report"][0]] == ["a.json", "b.json"]
-    assert api.asked["check_report"][1] == 44.0
+    assert [trace.path for trace in api.asked["check"]["traces"]] == ["a.json", "b.json"]
+    assert api.asked["check"]["token_ms"] == 44.0
     assert b"error unreadable_input: bad.json: no GPU kernels. Re-record it." in result.out
     assert result.line == "trace-budget: 1 of 3 files could not be read: bad.json: no GPU kernels. Re-record it."
 

@@ -16,7 +16,7 @@ Run = Callable[..., Any]
 
 def test_the_capture_reaches_the_core(run: Run, api: FakeApi) -> None:
     assert run("layers", "a.json", "--capture", "side.json").code == 0
-    assert api.asked["layers_report"][-1] == Path("side.json")
+    assert api.asked["layers"]["capture"] == Path("side.json")
 
 
 @needs_shared

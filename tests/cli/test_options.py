@@ -7,21 +7,27 @@ from typing import Any
 import pytest
 
 from cli.fakes import FakeApi
-from trace_budget.projection.candidates import Candidate, Sequence
+from trace_budget.asking import one_candidate
+from trace_budget.projection.candidates import Sequence
 from trace_budget.schema.options import Change, Policy, Range, Scope, Selection, TokenInput
 
 Run = Callable[..., Any]
 PROJECT = ("project", "t.json", "--kernel", "gdn_fused")
 
 
+def asked_of_project(api: FakeApi) -> list[Any]:
+    """What `project` was asked, but for the trace."""
+    asked = api.asked["project"]
+    return [asked[name] for name in ("selection", "change", "scope", "token", "policy")]
+
+
 def test_project_with_nothing_else_given(run: Run, api: FakeApi) -> None:
     assert run(*PROJECT, "--saving-us", "3.228").code == 0
-    assert api.asked["open_trace"] == (Path("t.json"), None, None, None)
-    assert api.asked["cache"] == (True,)
-    trace, *options = api.asked["candidate_report"]
-    assert trace.path == "t.json"
-    wanted = Candidate("", Change(saving_us=3.228), Selection("gdn_fused"))
-    assert options == [wanted, Scope(), TokenInput(), Policy(), []]
+    assert api.asked["open_trace"] == {"path": Path("t.json"), "options": (None, None, None), "cache": True}
+    assert api.asked["project"]["trace"].path == "t.json"
+    plain = [Selection("gdn_fused"), Change(saving_us=3.228), Scope(), TokenInput(), Policy()]
+    assert asked_of_project(api) == plain
+    assert (api.asked["project"]["others"], api.asked["project"]["weights"]) == ([], None)
 
 
 def test_every_option_of_project_arrives(run: Run, api: FakeApi) -> None:
@@ -31,10 +37,8 @@ def test_every_option_of_project_arrives(run: Run, api: FakeApi) -> None:
     --target-pct 2 --noise-pct 0.42 --runs 3 --dilution 0.5 --rank 4 --from kineto --trace-processor /opt/tp
     --no-cache"""
     assert run(*PROJECT, *text.split()).code == 0
-    assert api.asked["open_trace"] == (Path("t.json"), "kineto", 4, "/opt/tp")
-    assert api.asked["cache"] == (False,)
-    candidate, *rest = api.asked["candidate_report"][1:]
-    assert [candidate.selection, candidate.change, *rest] == [
+    assert api.asked["open_trace"] == {"path": Path("t.json"), "options": ("kineto", 4, "/opt/tp"), "cache": False}
+    assert asked_of_project(api) == [
         Selection("gdn_fused", 3, "4,1,1", 7, 1, True),
         Change(
             new_us=9.5,
@@ -51,8 +55,12 @@ def test_every_option_of_project_arrives(run: Run, api: FakeApi) -> None:
         Scope("3:", "decode", 48, 1, "^iter_"),
         TokenInput(2.5, 44.0, "sync"),
         Policy(2.0, 0.42, 3, 0.5),
-        [],
     ]
+
+
+def test_short_options_are_the_long_ones(run: Run, api: FakeApi) -> None:
+    assert run("project", "t.json", "-k", "gdn_fused", "-s", "3").code == 0
+    assert asked_of_project(api)[:2] == [Selection("gdn_fused"), Change(saving_us=3.0)]
 
 
 @pytest.mark.parametrize(
@@ -67,12 +75,13 @@ def test_every_option_of_project_arrives(run: Run, api: FakeApi) -> None:
 )
 def test_each_way_to_tell_the_saving(run: Run, api: FakeApi, option: tuple[str, ...], change: Change) -> None:
     assert run(*PROJECT, *option).code == 0
-    assert api.asked["candidate_report"][1].change == change
+    assert api.asked["project"]["change"] == change
 
 
 def test_a_sequence_of_kernels_is_replaced_by_one_launch(run: Run, api: FakeApi) -> None:
     assert run("project", "t.json", "--replace", "gdn_fused, gdr_split", "--new-us", "28").code == 0
-    candidate = api.asked["candidate_report"][1]
+    selection, change, *_ = asked_of_project(api)
+    candidate = one_candidate(selection, change).candidate
     assert candidate.sequence == Sequence(("gdn_fused", "gdr_split"), 28.0)
     assert candidate.selection is None
     for words in (
@@ -85,7 +94,7 @@ def test_a_sequence_of_kernels_is_replaced_by_one_launch(run: Run, api: FakeApi)
 
 def test_phases_are_weighted(run: Run, api: FakeApi) -> None:
     assert run(*PROJECT, "--free", "--weights", "decode=9,mixed=1").code == 0
-    assert api.asked["mixture_report"][2] == {"decode": 0.9, "mixed": 0.1}
+    assert api.asked["project"]["weights"] == {"decode": 0.9, "mixed": 0.1}
     for text in ("decode", "decode=0", "sleep=1", "decode=x"):
         assert run(*PROJECT, "--free", "--weights", text).code == 2
 
@@ -125,43 +134,41 @@ def test_senseless_values_are_refused_in_one_line(run: Run, api: FakeApi, option
 
 def test_a_share_of_zero_hits_is_a_valid_lower_end(run: Run, api: FakeApi) -> None:
     assert run(*PROJECT, "--free", "--hit-rate", "0:0.5").code == 0
-    assert api.asked["candidate_report"][1].change.hit_rate == Range(0.0, 0.5)
+    assert api.asked["project"]["change"].hit_rate == Range(0.0, 0.5)
 
 
 def test_a_cost_of_zero_is_told_and_differs_from_an_unknown_one(run: Run, api: FakeApi) -> None:
     assert run(*PROJECT, "--free", "--overhead-us", "0", "--extra-bytes", "0").code == 0
-    change = api.asked["candidate_report"][1].change
+    change = api.asked["project"]["change"]
     assert (change.overhead_us, change.extra_bytes, change.per_step_us) == (0.0, 0.0, None)
 
 
 def test_streams_beyond_two_to_the_53_stay_exact(run: Run, api: FakeApi) -> None:
     assert run(*PROJECT, "--free", "--stream", 2**53 + 1).code == 0
-    assert api.asked["candidate_report"][1].selection.stream == 2**53 + 1
+    assert api.asked["project"]["selection"].stream == 2**53 + 1
 
 
-@pytest.mark.parametrize("command", ["kernels", "steps", "overlap"])
+@pytest.mark.parametrize("command", ["kernels", "steps", "overlap", "layers", "threshold"])
 def test_structure_commands_pass_the_scope(run: Run, api: FakeApi, command: str) -> None:
     assert run(command, "t.json", "--steps", "2:5", "--phase", "prefill", "--device", "0").code == 0
-    own = (None,) if command == "kernels" else ()
-    assert api.asked[f"{command}_report"][1:] == (Scope("2:5", "prefill", None, 0, None), *own)
+    assert api.asked[command]["scope"] == Scope("2:5", "prefill", None, 0, None)
 
 
 def test_kernels_layers_and_threshold_pass_their_own_options(run: Run, api: FakeApi) -> None:
-    assert run("kernels", "t.json", "--kernel", "gdn").code == 0
-    assert api.asked["kernels_report"][1:] == (Scope(), "gdn")
-    assert run("layers", "t.json", "--kernel", "gdn").code == 0
-    assert api.asked["layers_report"][1:] == (Scope(), "gdn", None)
-    assert run("threshold", "t.json", "--limit", "5", "--target-pct", "2", "--kernel", "gdn").code == 0
-    assert api.asked["threshold_report"][1:] == (Scope(), TokenInput(), Policy(target_pct=2.0), 5, "gdn")
+    for command in ("kernels", "layers", "threshold"):
+        assert run(command, "t.json", "--kernel", "gdn").code == 0
+        assert api.asked[command]["kernel"] == "gdn"
+    assert run("threshold", "t.json", "--limit", "5", "--target-pct", "2").code == 0
+    assert (api.asked["threshold"]["limit"], api.asked["threshold"]["policy"]) == (5, Policy(target_pct=2.0))
 
 
 def test_estimate_takes_calls_or_layers(run: Run, api: FakeApi) -> None:
     assert run("estimate", "--saving-us", "3.1084", "--calls", "48", "--token-ms", "44").code == 0
-    assert api.asked["estimate_report"] == (3.1084, 48.0, None, None, 44.0, None, 1.0, 1.0)
+    assert list(api.asked["estimate"].values()) == [3.1084, 48.0, None, None, 44.0, None, 1.0, 1.0]
     text = """--saving-us 3 --layers 48 --calls-per-layer 2 --token-ms 44
     --hit-rate 0.25 --target-pct 2 --tokens-per-step 2.5"""
     assert run("estimate", *text.split()).code == 0
-    assert api.asked["estimate_report"] == (3.0, None, 48.0, 2.0, 44.0, Range(0.25, 0.25), 2.0, 2.5)
+    assert list(api.asked["estimate"].values()) == [3.0, None, 48.0, 2.0, 44.0, Range(0.25, 0.25), 2.0, 2.5]
 
 
 @pytest.mark.parametrize(
@@ -173,8 +180,7 @@ def test_estimate_takes_calls_or_layers(run: Run, api: FakeApi) -> None:
         ("--token-ms 44 --calls 48 --calls-per-layer 1", "goes with --layers"),
     ],
 )
-def test_estimate_says_which_factor_is_missing(run: Run, api: FakeApi, options: str, words: str) -> None:
+def test_estimate_says_which_factor_is_missing(run: Run, options: str, words: str) -> None:
     result = run("estimate", "--saving-us", "3", *options.split())
     assert result.code == 2
     assert words in result.line
-    assert api.asked == {}

@@ -78,7 +78,7 @@ def test_times_of_a_benchmark_file_are_taken(run: Run, tmp_path: Path) -> None:
         (("c.toml", "--kernel", "gdn_fused", "--saving-us", "3"), "one candidate or a file of them"),
         (("--plot", "a.svg"), "--plot draws the curve of one kernel"),
         (("--replace", "a,b", "--new-us", "3", "--plot", "a.svg"), "--plot draws the curve of one kernel"),
-        ((*ASKED, "--plot", "a.pdf"), "ends neither in .svg nor in .png"),
+        ((*ASKED, "--plot", "a.pdf"), "ends in none of .svg, .png"),
     ],
 )
 def test_what_does_not_go_together_is_refused_first(

@@ -33,6 +33,16 @@ def test_it_writes_both_formats_and_says_what(run: Run, trace: tuple[Path, str],
     assert (tmp_path / "a.pftrace").read_bytes() == (tmp_path / "a.perfetto-trace").read_bytes()
 
 
+def test_times_of_a_benchmark_file_are_taken(run: Run, trace: tuple[Path, str], tmp_path: Path) -> None:
+    path, name = trace
+    (tmp_path / "bench.csv").write_text("name,us\nold,5\nnew,4\n")
+    bench = ("--bench", "bench.csv", "--bench-old", "old", "--bench-new", "new")
+    assert run("timeline", path, "--kernel", name, *bench, "-o", "file.json").code == 0
+    run("timeline", path, "--kernel", name, "--new-us", "4", "--baseline-us", "5", "-o", "typed.json")
+    file, typed = (json.loads((tmp_path / f"{each}.json").read_text()) for each in ("file", "typed"))
+    assert file == typed
+
+
 def test_quiet_says_nothing(run: Run, trace: tuple[Path, str]) -> None:
     path, name = trace
     done = run("timeline", path, "--kernel", name, "--saving-us", "1", "-o", "a.json", "-q")

@@ -89,6 +89,11 @@ def test_every_key_arrives() -> None:
         ),
         ('[[candidate]]\nid = "a"\nreplace = { sequence = [] }\nnew_us = 3', 4, "an empty sequence"),
         (
+            '[[candidate]]\nid = "a"\nnew_us = 3\nreplace = { sequence = ["x", "y"], same_stream = false }',
+            5,
+            "one launch replaces kernels of one stream",
+        ),
+        (
             '[[candidate]]\nid = "b"\nmatch = { kernel = "x" }\nfree = true\n'
             '[[candidate]]\nid = "a"\nmatch = { kernel = "x" }\n'
             'new_us = "x"',

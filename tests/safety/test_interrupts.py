@@ -17,11 +17,10 @@ sys.meta_path.insert(0, Finder)
 """
 # what the command asks for is made while the interrupt comes
 ASKED = """
-api = types.ModuleType("trace_budget.api")
-def formats_report():
+from trace_budget.questions import formats
+def stuck():
     {moment}
-api.formats_report = formats_report
-sys.modules["trace_budget.api"] = api
+formats.formats = stuck
 """
 LOST = {
     "in a callback": """
@@ -49,7 +48,7 @@ def ran(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=100)
 
 
-@pytest.mark.parametrize("module", ["trace_budget.errors", "typer", "rich", "trace_budget.cli.formats"])
+@pytest.mark.parametrize("module", ["trace_budget.errors", "typer", "rich", "trace_budget.questions.formats"])
 def test_while_it_starts(module: str) -> None:
     done = ran(IMPORTING.format(module=module), "formats", "--help")
     assert (done.returncode, done.stderr) == (130, "")

@@ -1,50 +1,32 @@
-"""One file = one command, listed in NAMES; the function of the same name is the command, its docstring the help."""
+"""The command line: one command for each question, made from what its function takes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from trace_budget import questions
 from trace_budget._version import VERSION
-from trace_budget.cli._groups import grouped
+from trace_budget.cli._command import typer_command
 
-NAMES: tuple[str, ...] = (
-    "estimate",
-    "project",
-    "threshold",
-    "rank",
-    "kernels",
-    "steps",
-    "layers",
-    "overlap",
-    "check",
-    "compare",
-    "timeline",
-    "report",
-    "batch",
-    "ingest",
-    "formats",
-    "schema",
-    "doctor",
-)
+NAMES = questions.NAMES
 PROGRAM = "trace-budget"
 
 
-def command(name: str) -> Callable[..., None]:
-    """The function of one command; its module imports no more than Typer."""
-    function: Callable[..., None] = getattr(import_module(f"trace_budget.cli.{name}"), name)
-    return function
+def command(name: str) -> Callable[..., Any]:
+    """What the command of a question calls; its docstring is the help."""
+    return questions.command(name)
 
 
 def build(names: Iterable[str] = NAMES) -> typer.Typer:
     """The command line: of all commands, or of those that this call can need."""
     app = typer.Typer(name=PROGRAM, pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(_root)
+    panels = {name: panel for panel, group in questions.GROUPS.items() for name in group}
     for name in names:
-        app.command(name)(grouped(command(name)))
+        app.command(name, rich_help_panel=panels[name])(typer_command(name))
     return app
 
 

@@ -3,42 +3,27 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from trace_budget.cli._values import MOST_ROWS, pattern, percentage, positive, share, whole
+from trace_budget.cli._signature import group_fields
 from trace_budget.errors import UsageError
+from trace_budget.schema.option import Option
+from trace_budget.schema.options import Policy, TokenInput
+from trace_budget.schema.values import pattern
 
-_NUMBERS: dict[str, Callable[[Any], float]] = {
-    "target_pct": percentage,
-    "noise_pct": positive,
-    "runs": whole(2, MOST_ROWS),
-    "dilution": share,
-    "token_ms": positive,
-    "tokens_per_step": positive,
-}
-KEYS = (*_NUMBERS, "step_patterns")
+PATTERNS = "step_patterns"
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
-    """What the file sets; None where it is silent. Options on the command line win."""
-
-    target_pct: float | None = None
-    noise_pct: float | None = None
-    runs: int | None = None
-    dilution: float | None = None
-    token_ms: float | None = None
-    tokens_per_step: float | None = None
-    step_patterns: tuple[str, ...] = ()
+def numbers() -> dict[str, Option]:
+    """The options that the file may set, by their field."""
+    every = (*group_fields(Policy, []), *group_fields(TokenInput, []))
+    return {each.name: each.info for each in every if isinstance(each.info, Option) and each.info.in_config}
 
 
-def load(folder: Path | None = None) -> Config:
-    """The configuration of a folder (default: the working directory); raises UsageError naming file and key."""
+def load(folder: Path | None = None) -> dict[str, Any]:
+    """What the file of a folder (default: the working directory) sets; raises UsageError naming file and key."""
     base = folder or Path()
     own = base / "trace-budget.toml"
     if own.is_file():
@@ -47,7 +32,13 @@ def load(folder: Path | None = None) -> Config:
     if project.is_file():
         table = _parsed(project).get("tool", {}).get("trace-budget", {})
         return _checked(f"{project.name} [tool.trace-budget]", table)
-    return Config()
+    return {}
+
+
+def one_pattern(known: Any, given: str | None) -> str | None:
+    """The step patterns of the file and the one that was given, as one expression."""
+    every = (*(known or ()), *([given] if given else []))
+    return ("|".join(f"(?:{text})" for text in every) if len(every) > 1 else "".join(every)) or None
 
 
 def _parsed(path: Path) -> dict[str, Any]:
@@ -57,28 +48,29 @@ def _parsed(path: Path) -> dict[str, Any]:
         raise UsageError(f"cannot be read as TOML: {error}", where=path.name) from error
 
 
-def _checked(where: str, table: object) -> Config:
+def _checked(where: str, table: object) -> dict[str, Any]:
     if not isinstance(table, Mapping):
         raise UsageError("is not a table", where=where)
-    return Config(**{key: _value(f"{where}: {key}", key, value) for key, value in table.items()})
+    known = numbers()
+    return {key: _value(f"{where}: {key}", key, value, known) for key, value in table.items()}
 
 
-def _value(where: str, key: str, value: object) -> Any:
-    if key not in KEYS:
-        raise UsageError("no such key", where=where, expected=f"one of {', '.join(KEYS)}")
+def _value(where: str, key: str, value: object, known: Mapping[str, Option]) -> Any:
+    if key not in (*known, PATTERNS):
+        raise UsageError("no such key", where=where, expected=f"one of {', '.join((*known, PATTERNS))}")
     try:
-        return _patterns(value) if key == "step_patterns" else _parsed_number(key, value)
-    except typer.BadParameter as error:
-        raise UsageError(error.message, where=where) from error
+        return _patterns(value) if key == PATTERNS else _number(known[key], value)
+    except ValueError as error:
+        raise UsageError(str(error), where=where) from error
 
 
-def _parsed_number(key: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise typer.BadParameter(f"{value!r} is not a number")
-    return _NUMBERS[key](value)
+def _number(info: Option, value: object) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float) or info.parse is None:
+        raise ValueError(f"{value!r} is not a number")
+    return info.parse(value)
 
 
 def _patterns(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise typer.BadParameter("is not a list of regular expressions")
+        raise ValueError("is not a list of regular expressions")
     return tuple(pattern(item) for item in value)

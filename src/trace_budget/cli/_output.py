@@ -12,39 +12,40 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from trace_budget import render
-from trace_budget.cli._groups import option
-from trace_budget.cli._values import one_of
 from trace_budget.errors import OutputError, UsageError
 from trace_budget.io.atomic import refuse_existing, write_bytes
 from trace_budget.io.std_streams import say, stdout_failed
+from trace_budget.schema.console import Console
+from trace_budget.schema.option import option
+from trace_budget.schema.options import OVERWRITE
+from trace_budget.schema.values import one_of
 from trace_budget.text import safe
 
 if TYPE_CHECKING:
     from trace_budget.contracts import Renderer
+    from trace_budget.schema.answer import Answer
+    from trace_budget.schema.console import Progress
     from trace_budget.schema.report import Report
 
 PANEL = "Output"
 FORMAT_HELP = f"{', '.join(render.NAMES)} (default: by the suffix of -o, else table)."
 PLAIN_WIDTH = 80
-TELLS_NO_CAVEATS = ("csv", "parquet")
+WITHOUT_CAVEATS = ("csv", "parquet")
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The output options; what cannot work is refused before anything is read."""
+    """How the report of a question is written."""
 
     format: Annotated[
-        str | None,
-        option(PANEL, "--format", parser=one_of(*render.NAMES), metavar="FORMAT", text=FORMAT_HELP),
+        str | None, option(PANEL, "--format", parse=one_of(*render.NAMES), metavar="FORMAT", text=FORMAT_HELP)
     ] = None
     output: Annotated[
         Path | None, option(PANEL, "--output", "-o", metavar="FILE", text="Write here instead of stdout.")
     ] = None
-    force: Annotated[bool, option(PANEL, "--force", text="Overwrite the output file if it exists.")] = False
-    quiet: Annotated[bool, option(PANEL, "--quiet", "-q", text="Nothing on stderr but errors.")] = False
-    verbose: Annotated[bool, option(PANEL, "--verbose", "-v", text="Say on stderr what was read.")] = False
+    force: Annotated[bool, OVERWRITE] = False
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         """Raise UsageError or OutputError when the answer could not be written."""
         name = self.format_name()
         if self.output is not None:
@@ -67,13 +68,80 @@ class Output:
             )
         return name
 
-    def say(self, text: str) -> None:
-        """One line on stderr, unless quiet."""
-        if not self.quiet:
-            say(safe(text))
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """What is said on stderr."""
+
+    quiet: Annotated[bool, option(PANEL, "--quiet", "-q", text="Nothing on stderr but errors.")] = False
+    verbose: Annotated[bool, option(PANEL, "--verbose", "-v", text="Say on stderr what was read.")] = False
+
+    def console(self) -> Console:
+        """The console of a question; nothing moves on it when quiet or when stderr is no terminal."""
+        if self.quiet:
+            return Console()
+        if not sys.stderr.isatty():
+            return Console(_say, verbose=self.verbose)
+        return Console(_say, _spinner, _bars, self.verbose)
 
 
-def emit(report: Report, output: Output) -> None:
+def _say(text: str) -> None:
+    say(safe(text))
+
+
+@contextmanager
+def _spinner(text: str) -> Iterator[None]:
+    from rich.console import Console as Screen
+    from rich.markup import escape
+
+    with Screen(stderr=True).status(escape(safe(text))):
+        yield
+
+
+@contextmanager
+def _bars() -> Iterator[Progress | None]:
+    """A bar for each stage, with rate and time left."""
+    from rich.console import Console as Screen
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+    )  # fmt: skip
+    stages: dict[str, int] = {}
+    with Bars(*columns, console=Screen(stderr=True)) as bars:
+
+        def show(stage: str, done: int, total: int) -> None:
+            if stage not in stages:
+                stages[stage] = int(bars.add_task(stage, total=total, rate=""))
+            task = bars.tasks[list(stages).index(stage)]
+            rate = f"{task.speed:.1f}/s" if task.speed else ""
+            bars.update(task.id, completed=done, rate=rate)
+
+        yield show
+
+
+def give(answer: Answer, output: Output, console: Console, force: bool) -> None:
+    """Write the report, then the files, then raise the failure of the answer, if it has one."""
+    if answer.report is not None:
+        emit(answer.report, output, console)
+    for file in answer.files:
+        write_bytes(file.path, file.data(), overwrite=force)
+        console.say(f"Wrote {file.path}{file.note}")
+        for line in file.more:
+            console.say(line)
+    if answer.failure is not None:
+        raise answer.failure
+
+
+def emit(report: Report, output: Output, console: Console) -> None:
     """Write the report to the file or to stdout; raises OutputError."""
     name = output.format_name()
     data = _renderer(name, output).render(report)
@@ -81,24 +149,11 @@ def emit(report: Report, output: Output) -> None:
         _to_stdout(data)
     else:
         write_bytes(output.output, data, overwrite=output.force)
-        output.say(f"Wrote {output.output}")
-    if name in TELLS_NO_CAVEATS:
+        console.say(f"Wrote {output.output}")
+    if name in WITHOUT_CAVEATS:
         for caveat in report.caveats:
             if caveat.severity != "note":
-                output.say(f"{caveat.severity}: {caveat.text}")
-
-
-@contextmanager
-def working(text: str, output: Output) -> Iterator[None]:
-    """A spinner on stderr while the block runs; none when quiet or when stderr is no terminal."""
-    if output.quiet or not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-    from rich.markup import escape
-
-    with Console(stderr=True).status(escape(safe(text))):
-        yield
+                console.say(f"{caveat.severity}: {caveat.text}")
 
 
 def _renderer(name: str, output: Output) -> Renderer:

@@ -243,6 +243,8 @@ def _sequence(row: _Row, fault: Fault) -> Sequence:
     assert row.replace is not None and row.new_us is not None  # noqa: S101, PT018  (both checked by the caller)
     if not row.replace.sequence:
         raise fault("replace", "an empty sequence", "at least one kernel")
+    if not row.replace.same_stream:
+        raise fault("same_stream", "one launch replaces kernels of one stream", "same_stream = true, or no such key")
     patterns = tuple(_pattern(text, row.replace.mode, fault) for text in row.replace.sequence)
     gap = row.replace.max_gap_us
     return Sequence(patterns, row.new_us, None if gap is None else gap * 1000)

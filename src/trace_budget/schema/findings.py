@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from trace_budget.schema.quantities import PHASES as PHASES
 from trace_budget.schema.trace import Caveat, Trace
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
-PHASES = ("decode", "prefill", "mixed", "verify", "draft", "other")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from typing import TYPE_CHECKING
 
 from trace_budget._version import VERSION
-from trace_budget.cli._output import Output, emit
 from trace_budget.units import show_bytes
 
 if TYPE_CHECKING:
@@ -21,12 +20,8 @@ DISTRIBUTION = "trace-budget"
 FOR_DEVELOPERS = {"docs", "test"}
 
 
-def doctor(output: Output) -> None:
+def doctor() -> Report:
     """Versions, optional engines and the machine, for bug reports."""
-    emit(_report(), output)
-
-
-def _report() -> Report:
     import polars as pl
 
     from trace_budget.schema.report import Line, Report, Table, TableColumn

@@ -1,0 +1,16 @@
+"""formats: what can be read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trace_budget.schema.report import Report
+
+
+def formats() -> Report:
+    """What can be read, and what each format cannot tell."""
+    from trace_budget import readers
+    from trace_budget.reports import reference
+
+    return reference.formats_report([readers.load(name) for name in readers.NAMES])

@@ -1,0 +1,219 @@
+"""project: what one replacement does end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from trace_budget.asking import EVERYTHING, NO_BENCH, Force, Inputs, OtherRanks, TracePath, one_candidate, opened
+from trace_budget.errors import GateMissedError, UsageError
+from trace_budget.schema.answer import Answer, File
+from trace_budget.schema.option import option
+from trace_budget.schema.options import Bench, Change, Policy, Scope, Selection, TokenInput
+from trace_budget.schema.quantities import VERDICTS
+from trace_budget.schema.values import file_with, one_of
+
+if TYPE_CHECKING:
+    from trace_budget.projection.candidates import Candidate
+    from trace_budget.projection.project import Projection
+    from trace_budget.schema.page import Curve
+    from trace_budget.schema.report import Report
+    from trace_budget.schema.trace import Trace
+
+Gate = Annotated[
+    str | None,
+    option("Verdict", "--fail-unless", parse=one_of("GO", "MARGINAL"), metavar="GO|MARGINAL",
+           text="Exit with 10 when the verdict is worse."),
+]  # fmt: skip
+Plot = Annotated[
+    Path | None,
+    option("Output", "--plot", parse=file_with(".svg", ".png"), metavar="FILE.svg|png",
+           text="Also draw what every saving per call is worth."),
+]  # fmt: skip
+
+
+def _shares(text: str) -> dict[str, float]:
+    from trace_budget.projection.mixture import weights_of
+
+    return weights_of(text)
+
+
+Weights = Annotated[
+    dict[str, float] | None,
+    option("Scope", "--weights", parse=_shares, metavar="PHASE=SHARE,…",
+           text="Weight several phases by their share of steps, as decode=0.9,mixed=0.1."),
+]  # fmt: skip
+
+
+def project(
+    trace: Trace | Path | str,
+    selection: Selection | str,
+    change: Change,
+    scope: Scope = EVERYTHING,
+    token: TokenInput | None = None,
+    policy: Policy | None = None,
+    *,
+    others: Sequence[Trace] = (),
+    weights: Mapping[str, float] | None = None,
+    bench: Bench = NO_BENCH,
+) -> Report:
+    """What one replacement does end to end, with a range and a verdict.
+
+    `selection` is a Selection, or the name of a kernel. `others` are further ranks of the job, `weights` shares of
+    steps by phase; `bench` gives the times instead of `change`.
+    """
+    read, one = opened(trace), one_candidate(selection, change, bench)
+    if weights is None:
+        report = candidate_report(read, one.candidate, scope, token, policy, others)
+    else:
+        report = mixture_report(read, one.candidate, weights, scope, token, policy, others)
+    return one.noted(report, read)
+
+
+def projection(
+    trace: Trace | Path | str,
+    selection: Selection | str,
+    change: Change,
+    scope: Scope = EVERYTHING,
+    token: TokenInput | None = None,
+    policy: Policy | None = None,
+) -> Projection:
+    """The figures of one replacement, in ns and %, before they are put into words."""
+    from trace_budget.api import analyse
+    from trace_budget.projection.project import project_candidate
+
+    candidate = one_candidate(selection, change).candidate
+    return project_candidate(analyse(opened(trace), scope), candidate, token or TokenInput(), policy or Policy())
+
+
+def candidate_report(
+    trace: Trace,
+    candidate: Candidate,
+    scope: Scope = EVERYTHING,
+    token: TokenInput | None = None,
+    policy: Policy | None = None,
+    others: Sequence[Trace] = (),
+) -> Report:
+    """What one candidate (a kernel or a fused sequence) does end to end; `others` are further ranks of the job."""
+    from trace_budget.api import analyse
+    from trace_budget.projection.project import project_candidate
+    from trace_budget.projection.replay.collectives import distinct_ranks
+    from trace_budget.reports.project import project_report
+
+    distinct_ranks((trace, *others))
+    found, rest = analyse(trace, scope), [analyse(other, scope) for other in others]
+    projection = project_candidate(found, candidate, token or TokenInput(), policy or Policy(), rest)
+    return project_report(found, projection)
+
+
+def mixture_report(
+    trace: Trace,
+    candidate: Candidate,
+    weights: Mapping[str, float],
+    scope: Scope = EVERYTHING,
+    token: TokenInput | None = None,
+    policy: Policy | None = None,
+    others: Sequence[Trace] = (),
+) -> Report:
+    """What a candidate does to a workload of several phases; `weights` are shares of steps by phase."""
+    from trace_budget.api import analyse
+    from trace_budget.projection.mixture import Phase, mix
+    from trace_budget.projection.replay.collectives import distinct_ranks
+    from trace_budget.reports import mixture as mixture_room
+
+    distinct_ranks((trace, *others))
+    phases = []
+    for phase, share in weights.items():
+        steps = replace(scope, phase=phase)
+        phases.append(Phase(phase, share, analyse(trace, steps), [analyse(other, steps) for other in others]))
+    wanted = policy or Policy()
+    mixture = mix(phases, candidate, token or TokenInput(), wanted)
+    found = next(one.found for one in phases if one.phase == mixture.main_phase)
+    return mixture_room.mixture_report(found, mixture, wanted)
+
+
+def sensitivity(
+    trace: Trace,
+    candidate: Candidate,
+    scope: Scope = EVERYTHING,
+    token: TokenInput | None = None,
+    policy: Policy | None = None,
+) -> Curve:
+    """What every saving per call of the candidate's kernel is worth."""
+    from trace_budget.api import analyse
+    from trace_budget.pages import curve
+    from trace_budget.projection.project import prepare, project_many
+
+    ready = prepare(analyse(trace, scope), token or TokenInput(), policy or Policy())
+    return curve.sensitivity(ready, candidate, project_many(ready, [candidate])[0])
+
+
+def command(
+    trace: TracePath,
+    selection: Selection,
+    change: Change,
+    bench: Bench,
+    scope: Scope,
+    token: TokenInput,
+    policy: Policy,
+    inputs: Inputs,
+    fail_unless: Gate = None,
+    plot: Plot = None,
+    with_rank: OtherRanks = None,
+    weights: Weights = None,
+    force: Force = False,
+) -> Answer:
+    """What one replacement does end to end, with a range and a verdict.
+
+    Every factor comes with its source: trace, user or assumed.
+
+    Give the kernel and exactly one saving: --saving-us, --new-us, --speedup, --free, --proxy-us or --bench.
+    """
+    candidate = one_candidate(selection, change, bench).candidate
+    if plot is not None:
+        _refuse_plot(plot, candidate, with_rank, weights, force)
+    read, *beside = inputs.open_ranks(trace)
+    if plot is not None and beside:
+        raise UsageError("--plot draws the curve of one rank", expected="one file as TRACE", found=f"{trace}, a folder")
+    others = [*beside, *(inputs.open(path) for path in with_rank or ())]
+    report = project(read, selection, change, scope, token, policy, others=others, weights=weights, bench=bench)
+    files: tuple[File, ...] = ()
+    if plot is not None:
+        files = (plotted(lambda: sensitivity(read, candidate, scope, token, policy), plot),)
+    return Answer(report, files, _missed(report, fail_unless))
+
+
+def plotted(curve: Callable[[], Curve], plot: Path) -> File:
+    """The file that holds the drawn curve."""
+
+    def data() -> bytes:
+        from trace_budget.render import as_plot
+
+        return as_plot.drawing(plot.suffix)(curve())
+
+    return File(plot, data)
+
+
+def _refuse_plot(
+    plot: Path, candidate: Candidate, with_rank: list[Path] | None, weights: Mapping[str, float] | None, force: bool
+) -> None:
+    """Raise UsageError for what is no curve of one kernel, OutputError for a file that is there already."""
+    from trace_budget.io.atomic import refuse_existing
+
+    refuse_existing(plot, overwrite=force)
+    if candidate.selection is None:
+        raise UsageError("--plot draws the curve of one kernel, not of a sequence", expected="--kernel")
+    if with_rank:
+        raise UsageError("--plot draws the curve of one rank", expected="--plot or --with-rank, not both")
+    if weights is not None:
+        raise UsageError("--plot draws the curve of one phase", expected="--plot or --weights, not both")
+
+
+def _missed(report: Report, wanted: str | None) -> GateMissedError | None:
+    """The gate that the verdict missed, if it did."""
+    verdict = str(report.document["verdict"])
+    if wanted is None or VERDICTS.index(verdict) <= VERDICTS.index(wanted):
+        return None
+    return GateMissedError("the gate was missed", expected=f"{wanted} or better", found=verdict)

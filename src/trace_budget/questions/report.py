@@ -1,0 +1,172 @@
+"""report: the answer as one page with pictures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from trace_budget.asking import (
+    EVERYTHING,
+    NO_BENCH,
+    Force,
+    Inputs,
+    MaybeCandidates,
+    TracePath,
+    candidates_of,
+    is_named,
+    is_stated,
+    one_candidate,
+    opened,
+)
+from trace_budget.errors import UsageError
+from trace_budget.schema.answer import Answer, File, Written
+from trace_budget.schema.option import Given, option
+from trace_budget.schema.options import Bench, Change, Policy, Scope, Selection, TokenInput
+from trace_budget.schema.values import file_with
+
+if TYPE_CHECKING:
+    from trace_budget.projection.candidates import Candidate, CandidateSet
+    from trace_budget.schema.page import Page
+    from trace_budget.schema.trace import Trace
+
+Out = Annotated[Path, option("Output", "--output", "-o", metavar="FILE.html", text="The page to write.")]
+Plot = Annotated[
+    Path | None,
+    option("Output", "--plot", parse=file_with(".svg", ".png"), metavar="FILE.svg|png",
+           text="Also draw what every saving per call is worth."),
+]  # fmt: skip
+NO_CHANGE = Change()
+
+
+def report(
+    trace: Trace | Path | str,
+    selection: Selection | CandidateSet | str | None = None,
+    change: Change = NO_CHANGE,
+    scope: Scope = EVERYTHING,
+    token: TokenInput | None = None,
+    policy: Policy | None = None,
+    *,
+    bench: Bench = NO_BENCH,
+) -> Page:
+    """The answer as a page with pictures: of one replacement, of a set of candidates, or of the trace alone."""
+    read = opened(trace)
+    if selection is None:
+        return trace_page(read, scope, token, policy)
+    if not isinstance(selection, Selection | str):
+        asked = replace(selection, token=token or selection.token, policy=policy or selection.policy)
+        return ranking_page(read, asked, scope)
+    one = one_candidate(selection, change, bench)
+    page = candidate_page(read, one.candidate, scope, token, policy)
+    return replace(page, answer=one.noted(page.answer, read))
+
+
+def candidate_page(
+    trace: Trace,
+    candidate: Candidate,
+    scope: Scope = EVERYTHING,
+    token: TokenInput | None = None,
+    policy: Policy | None = None,
+) -> Page:
+    """The answer of `project` with its pictures."""
+    from trace_budget.api import analyse
+    from trace_budget.pages import page
+    from trace_budget.projection.project import prepare, project_many
+    from trace_budget.reports.project import project_report
+
+    ready = prepare(analyse(trace, scope), token or TokenInput(), policy or Policy())
+    (projection,) = project_many(ready, [candidate])
+    return page.candidate_page(ready, candidate, projection, project_report(ready.found, projection))
+
+
+def ranking_page(trace: Trace, asked: CandidateSet, scope: Scope = EVERYTHING) -> Page:
+    """The answer of `rank` with its pictures."""
+    from trace_budget.api import analyse
+    from trace_budget.pages import page
+    from trace_budget.projection.rank import rank
+    from trace_budget.reports.rank import rank_report
+
+    found = analyse(trace, scope)
+    ranking = rank(found, asked)
+    return page.ranking_page(found, asked, ranking, rank_report(found, ranking, asked))
+
+
+def trace_page(
+    trace: Trace, scope: Scope = EVERYTHING, token: TokenInput | None = None, policy: Policy | None = None
+) -> Page:
+    """The pictures of a trace without a candidate, with the answer of `threshold`."""
+    from trace_budget.api import analyse
+    from trace_budget.pages import page
+    from trace_budget.projection.threshold import threshold
+    from trace_budget.reports.inverse import threshold_report
+
+    found, wanted = analyse(trace, scope), policy or Policy()
+    rows, time = threshold(found, token or TokenInput(), wanted)
+    return page.trace_page(found, threshold_report(found, rows, time, wanted, page.MOST_THRESHOLDS))
+
+
+def command(
+    trace: TracePath,
+    selection: Selection,
+    change: Change,
+    bench: Bench,
+    scope: Scope,
+    token: Given[TokenInput],
+    policy: Given[Policy],
+    inputs: Inputs,
+    output: Out,
+    candidates: MaybeCandidates = None,
+    plot: Plot = None,
+    force: Force = False,
+) -> Written:
+    """The answer as one self-contained HTML page with pictures.
+
+    With --kernel and one saving: verdict, arithmetic, what every saving is worth, the step before and after. With a
+    candidate file: all candidates, alone and together. With neither: what each kernel would have to save.
+    """
+    from trace_budget.io.atomic import refuse_existing
+    from trace_budget.render import as_html
+
+    _check(selection, is_stated(change, bench), candidates, plot)
+    for path in (output, plot):
+        if path is not None:
+            refuse_existing(path, overwrite=force)
+    as_html.plotly_js()
+    asked: Selection | CandidateSet | None = selection if is_named(selection) else None
+    usual = TokenInput(), Policy()
+    if asked is not None:
+        one_candidate(selection, change, bench)  # what contradicts itself is refused before the trace is read
+    elif candidates is not None:
+        asked = candidates_of(candidates)
+        usual = asked.token, asked.policy
+    read, *beside = inputs.open_ranks(trace)
+    if beside:
+        raise UsageError("a page shows one rank", expected="one file as TRACE", found=f"{trace}, a folder of ranks")
+    with inputs.console.working("Projecting"):
+        page = report(read, asked, change, scope, token.over(usual[0]), policy.over(usual[1]), bench=bench)
+        data = as_html.render(page)
+    files = [File(output, lambda: data)]
+    if plot is not None and page.curve is not None:
+        files.append(_plotted(page, plot))
+    return Answer(None, tuple(files))
+
+
+def _plotted(page: Page, plot: Path) -> File:
+    def data() -> bytes:
+        from trace_budget.render import as_plot
+
+        assert page.curve is not None  # noqa: S101  (checked by the caller)
+        return as_plot.drawing(plot.suffix)(page.curve)
+
+    return File(plot, data)
+
+
+def _check(selection: Selection, stated: bool, candidates: Path | None, plot: Path | None) -> None:
+    """Raise UsageError for options that do not go together."""
+    named = is_named(selection)
+    if named != stated:
+        raise UsageError("a replacement needs both", expected="--kernel and one saving, or neither")
+    if candidates is not None and named:
+        raise UsageError("one candidate or a file of them", expected="--kernel or CANDIDATES.toml, not both")
+    if plot is not None and not selection.kernel:
+        raise UsageError("--plot draws the curve of one kernel", expected="--kernel and one saving")

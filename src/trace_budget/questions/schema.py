@@ -1,0 +1,15 @@
+"""schema: what the tables hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trace_budget.schema.report import Report
+
+
+def schema() -> Report:
+    """What the tables hold: every column, type and unit."""
+    from trace_budget.reports import reference
+
+    return reference.schema_report()

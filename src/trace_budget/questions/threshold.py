@@ -1,0 +1,37 @@
+"""threshold: the inverse question, before a kernel is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from trace_budget.asking import EVERYTHING, Filter, Traced, opened
+from trace_budget.schema.option import option
+from trace_budget.schema.options import Policy, Scope, TokenInput
+from trace_budget.schema.values import MOST_ROWS, whole
+
+if TYPE_CHECKING:
+    from trace_budget.schema.report import Report
+
+Limit = Annotated[
+    int | None,
+    option("Select", "--limit", parse=whole(1, MOST_ROWS), metavar="N", text="Only the first N kernels."),
+]
+AS_TRACED, USUAL = TokenInput(), Policy()
+
+
+def threshold(
+    trace: Traced,
+    scope: Scope = EVERYTHING,
+    token: TokenInput | None = AS_TRACED,
+    policy: Policy | None = USUAL,
+    limit: Limit = None,
+    kernel: Filter = None,
+) -> Report:
+    """For every kernel, the us per call it must save, and if it can."""
+    from trace_budget.api import analyse
+    from trace_budget.projection.threshold import threshold as thresholds
+    from trace_budget.reports import inverse
+
+    found, wanted = analyse(opened(trace), scope), policy or USUAL
+    rows, time = thresholds(found, token or AS_TRACED, wanted)
+    return inverse.threshold_report(found, rows, time, wanted, limit, kernel)
