@@ -1,0 +1,1 @@
+"""Predicted against realised on a real accelerator: decode-like loops of kernels whose length is known."""
