@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from trace_budget.asking import EVERYTHING, Filter, Traced, opened
-from trace_budget.schema.option import option
+from trace_budget.schema.option import option, without
 from trace_budget.schema.options import Policy, Scope, TokenInput
 from trace_budget.schema.values import MOST_ROWS, whole
 
@@ -22,8 +22,8 @@ AS_TRACED, USUAL = TokenInput(), Policy()
 def threshold(
     trace: Traced,
     scope: Scope = EVERYTHING,
-    token: TokenInput | None = AS_TRACED,
-    policy: Policy | None = USUAL,
+    token: Annotated[TokenInput | None, without("loop")] = AS_TRACED,
+    policy: Annotated[Policy | None, without("noise_pct", "runs")] = USUAL,
     limit: Limit = None,
     kernel: Filter = None,
 ) -> Report:
