@@ -1,9 +1,6 @@
 """Sizes that keep every file readable: 400 lines, function bodies of 40, three levels of nesting."""
 
 import ast
-from pathlib import Path
-
-import pytest
 
 from house.source_tree import ROOMS, functions, modules, name_of
 
@@ -13,21 +10,19 @@ NESTING = 3
 BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
 
 
-@pytest.mark.parametrize("path", modules(*ROOMS), ids=name_of)
-def test_modules_end_before_line_400(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MODULE_LINES
+def test_modules_end_before_line_400() -> None:
+    lines = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in modules(*ROOMS)}
+    assert {path: count for path, count in lines.items() if count > MODULE_LINES} == {}
 
 
-@pytest.mark.parametrize("path", modules(*ROOMS), ids=name_of)
-def test_function_bodies_end_within_40_lines(path: Path) -> None:
-    sizes = {function.name: body_lines(function) for function in functions(path)}
-    assert {name: size for name, size in sizes.items() if size > BODY_LINES} == {}
+def test_function_bodies_end_within_40_lines() -> None:
+    sizes = {f"{name_of(path)}: {each.name}": body_lines(each) for path in modules(*ROOMS) for each in functions(path)}
+    assert {function: size for function, size in sizes.items() if size > BODY_LINES} == {}
 
 
-@pytest.mark.parametrize("path", modules("src"), ids=name_of)
-def test_nesting_stays_within_three_levels(path: Path) -> None:
-    depths = {function.name: depth(function.body) for function in functions(path)}
-    assert {name: levels for name, levels in depths.items() if levels > NESTING} == {}
+def test_nesting_stays_within_three_levels() -> None:
+    depths = {f"{name_of(path)}: {each.name}": depth(each.body) for path in modules("src") for each in functions(path)}
+    assert {function: levels for function, levels in depths.items() if levels > NESTING} == {}
 
 
 def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
