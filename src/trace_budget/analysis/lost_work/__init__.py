@@ -48,7 +48,7 @@ def lost_work(trace: Trace, steps: Steps) -> LostWork:
     nameless, empty = int((counted & ~graph).sum()), int((counted & graph).sum())
     short = short_replays(trace, steps, ops)
     used = short.filter(pl.col("step_index").is_in(steps.used.tolist()))
-    by_name = tuple(used.group_by("code").agg(pl.col("missing").sum()).sort("code").iter_rows())
+    by_name = tuple(used.group_by("code").agg(pl.col("missing").sum()).sort("code").rows())
     missing = nameless + sum(count for _, count in by_name)
     recorded = ops.filter((pl.col("kind") == "kernel") & pl.col("step_index").is_in(steps.used.tolist())).height
     share = missing / max(recorded + missing, 1)

@@ -98,7 +98,7 @@ def _lacks(kind: pl.DataFrame, counts: pl.DataFrame) -> pl.DataFrame:
 def _graphs(known: pl.DataFrame, counts: pl.DataFrame) -> Iterator[_Graph]:
     rows = counts.filter(pl.col("launch_id").is_in(known["launch_id"].to_list()))
     launch, code, calls = (rows[name].to_numpy() for name in ("launch_id", "code", "calls"))
-    for head, votes, batch in known.select("launch_id", "votes", "batch_size").iter_rows():
+    for head, votes, batch in known.select("launch_id", "votes", "batch_size").rows():
         low, high = np.searchsorted(launch, head, "left"), np.searchsorted(launch, head, "right")
         yield _Graph(head, code[low:high], calls[low:high], votes, batch is not None)
 
