@@ -129,7 +129,7 @@ def test_more_saved_per_call_is_more_saved_and_ever_less_so(trace: Trace, pick: 
     moved, base, whole = swept(trace, pick)
     for values in (moved.low, moved.expected, moved.high):
         assert values[0] == 0
-    if all(line.pace in ("waits", "one") for line, _ in base.lines):
+    if all(line.pace.loop in ("waits", "one") for line, _ in base.lines):
         # In a loop that runs ahead the step is a difference of two replays, which need not grow or be concave.
         for values in (moved.low, moved.expected, moved.high):
             assert (np.diff(values) >= -1e-6).all()

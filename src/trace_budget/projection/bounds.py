@@ -10,6 +10,7 @@ import polars as pl
 
 from trace_budget.projection.claimed_saving import FloatArray, Saving
 from trace_budget.projection.match import Match
+from trace_budget.projection.replay.clocks import clock_caveats
 from trace_budget.projection.replay.ground import Claim, Ground, interval
 from trace_budget.schema.band import Band, in_order
 from trace_budget.schema.findings import Int64Array
@@ -186,6 +187,7 @@ def _caveats(base: Ground, contended: bool, loop: str) -> tuple[Caveat, ...]:
         ),
     )
     out = [Caveat(code, text, 1, "warning") for holds, code, text in told if holds]
+    out += clock_caveats([line.clock for line, _ in (*base.lines, *base.others)])
     if base.sampled:
         text = (
             f"the interval was computed on {base.steps} of {base.used_steps} counted steps; counts and naive "

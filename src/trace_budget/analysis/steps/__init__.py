@@ -13,6 +13,7 @@ from trace_budget.analysis.steps.grammar import GRAMMARS, user_grammar
 from trace_budget.analysis.steps.graph_launches import by_graph_launches
 from trace_budget.analysis.steps.select import choose
 from trace_budget.analysis.steps.unannotated import by_delimiter, by_idle_gaps, whole_trace
+from trace_budget.analysis.steps.unlinked import own_unlinked
 from trace_budget.errors import NotInTraceError
 from trace_budget.intervals import covered_length, union_length_by_group
 from trace_budget.schema.findings import Steps
@@ -35,7 +36,7 @@ def find_steps(trace: Trace, scope: Scope | None = None) -> Steps:
     if not in_scope.any():
         raise NotInTraceError("no device work in this trace", where=trace.path, expected="kernels, copies or memsets")
     found, pattern_caveats = _first_method(trace, in_scope, scope)
-    found = _without_empty(found)
+    found = _without_empty(replace(found, op_step=own_unlinked(trace, in_scope, found.op_step)))
     frame = classify(trace, _table(trace, found), found.op_step)
     frame, phase, more = choose(trace, frame, scope)
     caveats = (*caveats, *process_caveats, *pattern_caveats, *found.caveats, *more, *_outside(trace, in_scope, found))

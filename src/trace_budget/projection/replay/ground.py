@@ -12,7 +12,7 @@ from trace_budget.projection.claimed_saving import FloatArray
 from trace_budget.projection.replay.collectives import Meetings, meetings, propagate_together
 from trace_budget.projection.replay.dependencies import Edges, expected_edges
 from trace_budget.projection.replay.native import chosen_library
-from trace_budget.projection.replay.prepared import POLL_NS
+from trace_budget.projection.replay.pace import POLL_NS
 from trace_budget.projection.replay.propagation import propagate
 from trace_budget.projection.replay.stretch import Timeline, stretch
 from trace_budget.schema.findings import Int64Array, Steps

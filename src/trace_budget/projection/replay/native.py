@@ -15,7 +15,8 @@ import numpy as np
 
 from trace_budget.projection.claimed_saving import FloatArray
 from trace_budget.projection.replay.dependencies import Edges
-from trace_budget.projection.replay.prepared import POLL_NS, RETURN_LIMIT_NS, Prepared, Vanishing, prepare
+from trace_budget.projection.replay.pace import POLL_NS
+from trace_budget.projection.replay.prepared import RETURN_LIMIT_NS, Prepared, Vanishing, freed_in_all, prepare
 from trace_budget.projection.replay.stretch import Timeline
 from trace_budget.schema.findings import Int64Array
 
@@ -29,8 +30,10 @@ _NUMBERS = (
 )
 _ARRAYS = (
     *("op_from", "op_to", "launch", "fifo", "order", "ends", "place", "ended", "near_from", "host_slack", "waited"),
-    *("launch_slack", "known", "early", "host_may_hold", "anchored", "causes_from", "causes", "cause_slack"),
-    *("waits_on_from", "waits_on", "call_start", "call_end", "thread", "own_op", "next_launch", "only_op"),
+    *("launch_slack", "known", "early", "host_may_hold", "anchored", "launch_cap"),
+    *("causes_from", "causes", "cause_slack"),
+    *("waits_on_from", "waits_on", "call_start", "call_end", "thread", "own_op", "only_op"),
+    *("freed_low", "freed_expected", "freed_high"),
     *("vanishing_from", "vanishing", "behind", "resting_from", "resting", "rest_ns"),
     *("delta_low", "delta_expected", "delta_high"),
     *(f"{what}_{bound}" for what in ("start", "end", "host", "at_launch") for bound in BOUNDS),
@@ -70,6 +73,7 @@ class NativeSweep:
     def __init__(self, code: ctypes.CDLL, line: Timeline, edges: Edges, delta: Columns, vanishing: Vanishing) -> None:
         self._code, self.line, self.columns = code, line, delta[0].shape[1]
         at = prepare(line, vanishing)
+        self.freed = freed_in_all(line, at, vanishing, self.columns)
         given = _of_ops(line, at) | _of_calls(line, at) | _of_causes(line, edges) | _of_fusions(vanishing, at, line)
         self._arrays = {name: np.ascontiguousarray(values) for name, values in given.items()}
         self._arrays |= _of_columns(line, at, delta)
@@ -111,6 +115,7 @@ def _of_ops(line: Timeline, at: Prepared) -> Arrays:
         **{"order": at.order, "ends": at.ends, "place": at.place, "waited": line.waited_ns},
         **{"ended": at.ended, "near_from": at.near_from, "host_slack": at.host_slack},
         **{"known": line.edges_known, "early": line.early, "host_may_hold": at.host_may_hold},
+        "launch_cap": at.launch_cap,
     }
 
 
@@ -118,7 +123,8 @@ def _of_calls(line: Timeline, at: Prepared) -> Arrays:
     host = line.host
     return {
         **{"call_start": host.start_ns, "call_end": host.end_ns, "thread": host.thread, "own_op": host.own_op},
-        **{"next_launch": at.next_launch, "only_op": at.only_op},
+        **{f"freed_{bound}": at.freed_ns[b] for b, bound in enumerate(BOUNDS)},
+        "only_op": at.only_op,
     }
 
 

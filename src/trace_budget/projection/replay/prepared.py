@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trace_budget.projection.claimed_saving import FloatArray
+from trace_budget.projection.replay.clocks import UNBOUNDED_NS
+from trace_budget.projection.replay.pace import POLL_NS, wait_cost
 from trace_budget.projection.replay.stretch import Timeline
 from trace_budget.schema.findings import Int64Array
 
 RETURN_LIMIT_NS = 500_000  # a wait that returns later than this after the last op waited for something else
-POLL_NS = 10_000  # a wait call shorter than this did not block
 Vanishing = dict[int, list[tuple[int, int]]]
 
 
@@ -20,8 +22,9 @@ class Prepared:
 
     `order`: ops by end, `ends` those ends, `place` where each op stands among them; `ended` how many had ended when an
     op started, `near_from` the first of them that ended close before. `host_slack`: how long an op was ready on the
-    host's side. `next_launch`, `only_op`: per call, when its thread goes on, and the vanishing op it launched (-1).
-    `rest_ns`: what is left of a fused kernel after each op inside it, by op and column.
+    host's side; `launch_cap`: how much more than its launch it can move. `only_op`, `freed_ns`: per call, the vanishing
+    op it launched (-1), and the host time (low, expected, high) that goes with it. `rest_ns`: what is left of a fused
+    kernel after each op inside it, by op and column.
     """
 
     order: Int64Array
@@ -31,7 +34,8 @@ class Prepared:
     near_from: Int64Array
     host_slack: Int64Array
     host_may_hold: np.ndarray
-    next_launch: Int64Array
+    launch_cap: Int64Array
+    freed_ns: FloatArray
     only_op: Int64Array
     rest_ns: dict[int, dict[int, float]]
     return_ns: int
@@ -43,15 +47,17 @@ def prepare(line: Timeline, vanishing: Vanishing) -> Prepared:
     """Work these out for one stretch and the ops that vanish from it."""
     order = np.argsort(line.end_ns, kind="stable")
     ends = line.end_ns[order]
+    ended = np.searchsorted(ends, line.start_ns, side="right")
+    near = np.searchsorted(ends, line.start_ns - line.gap_max_ns, side="left")
     place = np.empty(line.size, dtype=np.int64)
     place[order] = np.arange(line.size)
     return Prepared(
         order, ends, place,
-        np.searchsorted(ends, line.start_ns, side="right"),
-        np.searchsorted(ends, line.start_ns - line.gap_max_ns, side="left"),
+        # Anything may have held back an op whose launch is unknown: then nothing near is what counts.
+        ended, np.where(line.unsure, ended, near),
         np.maximum(line.start_ns - line.latest_release_ns - line.latency_ns[1], 0),
-        _host_may_hold(line), _next_launch(line), _only_op(line, vanishing), _rest(line, vanishing),
-        _usual_return(line), _wait_cost(line), int(line.host.thread.max()) + 1 if line.host.thread.size else 1,
+        _host_may_hold(line), _launch_cap(line), _freed(line), _only_op(line, vanishing), _rest(line, vanishing),
+        _usual_return(line), wait_cost(line.end_ns, line.host), int(line.host.thread.max(initial=0)) + 1,
     )  # fmt: skip
 
 
@@ -76,6 +82,23 @@ def _rest(line: Timeline, vanishing: Vanishing) -> dict[int, dict[int, float]]:
     return rest
 
 
+def _freed(line: Timeline) -> FloatArray:
+    """Host time that goes with each call when its op does: at least the call, usually all until the next launch."""
+    least = (line.host.end_ns - line.host.start_ns).astype(np.float64)
+    usual = np.maximum(_next_launch(line) - line.host.start_ns, least)
+    return np.stack((least, usual, usual))
+
+
+def freed_in_all(line: Timeline, at: Prepared, vanishing: Vanishing, columns: int) -> FloatArray:
+    """Host time that goes with all ops that vanish: (low, expected, high) x columns."""
+    out = np.zeros((3, columns))
+    for op, pairs in vanishing.items():
+        call = int(line.launch[op])
+        for column, _ in pairs if call >= 0 and at.only_op[call] >= 0 else ():
+            out[:, column] += at.freed_ns[:, call]
+    return out
+
+
 def _next_launch(line: Timeline) -> Int64Array:
     """When the thread of each call makes its next call of those known here; its own end for the last."""
     host = line.host
@@ -92,21 +115,16 @@ def _host_may_hold(line: Timeline) -> np.ndarray:
     launched = line.launch >= 0
     called = line.host.start_ns[np.maximum(line.launch, 0)] if line.host.start_ns.size else line.start_ns
     low, high = line.latency_ns
-    tolerance = max(high - low, 1_000) + np.where(launched, line.latest_release_ns - called, 0)
-    held: np.ndarray = launched & (line.start_ns - called - low <= tolerance)
+    tolerance = np.maximum(high - low, 1_000) + np.where(launched, line.latest_release_ns - called, 0)
+    held: np.ndarray = launched & ((line.start_ns - called - low <= tolerance) | line.lent) & ~line.unsure
     return held
 
 
-def _wait_cost(line: Timeline) -> int:
-    """What a wait call itself takes: the shortest that waited for nothing, else the shortest return from the device."""
-    entered, returned = line.host.start_ns[line.host.is_wait], line.host.end_ns[line.host.is_wait]
-    if entered.size == 0:
-        return POLL_NS
-    ends = np.sort(line.end_ns)
-    ended = ends[np.maximum(np.searchsorted(ends, returned, side="right") - 1, 0)]
-    idle = (ended <= entered) | (ended > returned)
-    own = (returned - entered)[idle] if idle.any() else returned - ended
-    return min(int(own.min()), POLL_NS)
+def _launch_cap(line: Timeline) -> Int64Array:
+    """How much more than its launch an op can move: all between; no limit where its true launch is unknown."""
+    called = line.host.start_ns[np.maximum(line.launch, 0)] if line.host.start_ns.size else line.start_ns
+    between = line.start_ns - called
+    return np.where(line.lent | (between < 0), UNBOUNDED_NS, between + line.clock.unsure_ns)
 
 
 def _usual_return(line: Timeline) -> int:

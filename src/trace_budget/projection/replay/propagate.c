@@ -28,10 +28,12 @@ typedef struct {
   const int64_t *start, *end, *launch, *fifo, *order, *ends, *place, *ended, *near_from, *host_slack, *waited;
   const int64_t *launch_slack; /* of the expected causes */
   const uint8_t *known, *early, *host_may_hold, *anchored;
+  const int64_t *launch_cap;
   Lists causes;
   const int64_t *cause_slack;
   Lists waits_on;
-  const int64_t *call_start, *call_end, *thread, *own_op, *next_launch, *only_op;
+  const int64_t *call_start, *call_end, *thread, *own_op, *only_op;
+  const double *freed[BOUNDS]; /* host time that goes with a call */
   Lists vanishing; /* index: the column */
   const int64_t *behind;
   Lists resting; /* index: the column */
@@ -158,7 +160,7 @@ static void high_op(Replay *r, int64_t op) {
     for (int64_t c = 0; c < columns; c++) out[c] = least(out[c], before[c] + behind);
   }
   if (call >= 0) {
-    const double *launched = r->at_launch[HIGH] + call * columns, since = (double)(start - r->call_start[call]);
+    const double *launched = r->at_launch[HIGH] + call * columns, since = (double)r->launch_cap[op];
     for (int64_t c = 0; c < columns; c++) out[c] = least(out[c], launched[c] + since);
   }
 }
@@ -217,14 +219,9 @@ static void launch(Replay *r, int64_t call) {
   for (int b = 0; b < BOUNDS; b++)
     for (int64_t c = 0; c < columns; c++) r->at_launch[b][call * columns + c] = r->host[b][thread * columns + c];
   if (op >= 0) {
-    const int64_t own = r->call_end[call] - r->call_start[call], until = r->next_launch[call] - r->call_start[call];
-    const double shortest = (double)own, usual = most((double)until, shortest);
-    for (int64_t i = r->vanishing.from[op]; i < r->vanishing.from[op + 1]; i++) {
-      const int64_t cell = thread * columns + r->vanishing.index[i];
-      r->host[LOW][cell] += shortest;
-      r->host[EXPECTED][cell] += usual;
-      r->host[HIGH][cell] += usual;
-    }
+    for (int64_t i = r->vanishing.from[op]; i < r->vanishing.from[op + 1]; i++)
+      for (int b = 0; b < BOUNDS; b++)
+        r->host[b][thread * columns + r->vanishing.index[i]] += r->freed[b][call];
   }
   double *high = r->at_launch[HIGH] + call * columns;
   for (int64_t c = 0; c < columns; c++) {

@@ -14,7 +14,8 @@ import numpy as np
 from trace_budget.projection.claimed_saving import FloatArray
 from trace_budget.projection.replay.dependencies import Edges
 from trace_budget.projection.replay.native import Columns, NativeSweep, chosen_library
-from trace_budget.projection.replay.prepared import POLL_NS, RETURN_LIMIT_NS, Vanishing, prepare
+from trace_budget.projection.replay.pace import AHEAD, NOTHING_TO_FOLLOW, POLL_NS, WAITS
+from trace_budget.projection.replay.prepared import RETURN_LIMIT_NS, Vanishing, freed_in_all, prepare
 from trace_budget.projection.replay.stretch import Timeline
 from trace_budget.schema.findings import Int64Array
 
@@ -23,25 +24,30 @@ LAUNCH, WAIT, OP = 1, 0, 2
 
 @dataclass(frozen=True, slots=True)
 class Shifts:
-    """Shift of each op's start and end in ns (ops x columns), earlier is positive; and of the end of the stretch."""
+    """Shift of each op's start and end in ns (ops x columns), earlier is positive; `freed`: host time that is gone."""
 
     start: tuple[FloatArray, FloatArray, FloatArray]
     end: tuple[FloatArray, FloatArray, FloatArray]
+    freed: FloatArray
 
     def per_step(self, line: Timeline, counted: int) -> FloatArray:
         """(low, expected, high) x columns: time saved per counted step (`counted` used steps in the stretch).
 
         A loop that waits for each step is over when the next step starts. In one that runs ahead the first step starts
         without a predecessor, so what counts is how much more the last step moved than the first. Where the host is the
-        slower one nothing tells the two apart: then the bounds hold for both.
+        slower one nothing tells the two apart: then the bounds hold for both. A recording begins with a backlog,
+        which hides for a while that the host cannot keep up: what the host needs for itself limits the saving.
         """
+        return line.pace.limited(self._unlimited(line, counted), self.freed / counted)
+
+    def _unlimited(self, line: Timeline, counted: int) -> FloatArray:
         whole = self._to_the_end(line) / counted
-        if line.pace in ("waits", "one") or counted < 2:
+        if line.pace.loop in (WAITS, NOTHING_TO_FOLLOW) or counted < 2:
             return whole
         low, expected, high = self._behind(line, line.step <= line.last_step)
         first = self._behind(line, line.step == line.step[0])
         rest = np.stack((low - first[2], expected - first[1], high - first[0])) / (counted - 1)
-        if line.pace == "ahead":
+        if line.pace.loop == AHEAD:
             return rest
         return np.stack((np.minimum(whole[0], rest[0]), rest[1], np.maximum(whole[2], rest[2])))
 
@@ -87,7 +93,7 @@ def propagate(
         return propagate_in_python(line, edges, (low, expected, high), vanishing or {})
     sweep = NativeSweep(code, line, edges, (low, expected, high), vanishing or {})
     sweep.run(kinds, index)
-    return Shifts(sweep.moved("start"), sweep.moved("end"))
+    return Shifts(sweep.moved("start"), sweep.moved("end"), sweep.freed)
 
 
 def propagate_in_python(line: Timeline, edges: Edges, delta: Columns, vanishing: Vanishing) -> Shifts:
@@ -159,17 +165,13 @@ class Sweep:
             self.high.at_launch[call] = np.maximum(self.high.at_launch[call], self.highest)
 
     def _without(self, call: int, thread: int) -> None:
-        """A launch that vanishes gives its host time back: at least the call, usually all until the next launch."""
+        """A launch that vanishes gives its host time back."""
         op = int(self.at.only_op[call])
         if op < 0:
             return
-        host = self.line.host
-        least = float(host.end_ns[call] - host.start_ns[call])
-        usual = max(float(self.at.next_launch[call] - host.start_ns[call]), least)
         for column, _ in self.vanishing[op]:
-            self.low.host[thread, column] += least
-            self.expected.host[thread, column] += usual
-            self.high.host[thread, column] += usual
+            for state, freed in zip((self.low, self.expected, self.high), self.at.freed_ns[:, call], strict=True):
+                state.host[thread, column] += freed
 
     def _lowest_before(self, time: int, width: int, last: int) -> FloatArray:
         """The least shift that one of the first `last` ends can pass on to what it may have caused at `time`."""
@@ -206,7 +208,8 @@ class Sweep:
         """The result once all events were taken."""
         states = (self.low, self.expected, self.high)
         starts, ends = tuple(s.start for s in states), tuple(s.end for s in states)
-        return Shifts((starts[0], starts[1], starts[2]), (ends[0], ends[1], ends[2]))
+        freed = freed_in_all(self.line, self.at, self.vanishing, self.columns)
+        return Shifts((starts[0], starts[1], starts[2]), (ends[0], ends[1], ends[2]), freed)
 
     def op(self, op: int) -> None:
         """Start and end shifts of one op in all three recursions."""
@@ -293,7 +296,7 @@ class Sweep:
         if fifo >= 0 and not self.early_list[op]:
             most = np.minimum(most, self.high.end[fifo] + (start - self.end_list[fifo]))
         if call >= 0:
-            most = np.minimum(most, self.high.at_launch[call] + float(start - line.host.start_ns[call]))
+            most = np.minimum(most, self.high.at_launch[call] + float(self.at.launch_cap[op]))
         self.high.start[op] = most
 
     def wait(self, call: int) -> None:
