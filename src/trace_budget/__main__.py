@@ -127,7 +127,7 @@ def _guarded(arguments: list[str]) -> int:
     try:
         return _run(arguments)
     except TraceBudgetError as error:
-        return _fail(error.line(), error.exit_code)
+        return _fail(error.line(), error.exit_code, error.choices)
 
 
 def _run(arguments: list[str]) -> int:
@@ -154,11 +154,13 @@ def _run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _fail(text: str, code: int) -> int:
+def _fail(text: str, code: int, choices: tuple[str, ...] = ()) -> int:
     from trace_budget.io.std_streams import say
     from trace_budget.text import safe
 
     say(f"trace-budget: {safe(' '.join(text.splitlines()))}")
+    for choice in choices:
+        say(f"  {safe(choice)}")
     return code
 
 

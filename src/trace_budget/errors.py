@@ -6,17 +6,28 @@ from __future__ import annotations
 class TraceBudgetError(Exception):
     """An error told to the user in one line: where, what was expected, what was found, what to do.
 
-    Only the entry point prints it; its class carries the exit code.
+    `choices` follow it, one a line, where the user has to choose. Only the entry point prints it; its class carries the
+    exit code.
     """
 
     exit_code = 1
 
-    def __init__(self, message: str, *, where: str = "", expected: str = "", found: str = "", advice: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        where: str = "",
+        expected: str = "",
+        found: str = "",
+        advice: str = "",
+        choices: tuple[str, ...] = (),
+    ) -> None:
         self.message = message
         self.where = where
         self.expected = expected
         self.found = found
         self.advice = advice
+        self.choices = choices
         super().__init__(self.line())
 
     def line(self) -> str:

@@ -19,8 +19,9 @@ class Result:
 
     @property
     def line(self) -> str:
-        """The one line on stderr."""
-        (line,) = self.err.splitlines()
+        """The one line on stderr; choices may follow it, indented."""
+        line, *choices = self.err.splitlines()
+        assert all(choice.startswith("  ") for choice in choices)
         return line
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 PANEL = "Output"
 FORMAT_HELP = f"{', '.join(render.NAMES)} (default: by the suffix of -o, else table)."
 PLAIN_WIDTH = 80
+LEAST_WIDTH = 40
 WITHOUT_CAVEATS = ("csv", "parquet")
 
 
@@ -157,12 +158,13 @@ def emit(report: Report, output: Output, console: Console) -> None:
 
 
 def _renderer(name: str, output: Output) -> Renderer:
-    if name != "table" or output.output is not None or not sys.stdout.isatty():
+    screen = output.output is None and sys.stdout.isatty()
+    if name != "table" or not (screen or "COLUMNS" in os.environ):
         return render.load(name)
     from trace_budget.render import as_terminal
 
-    width = shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
-    return as_terminal.for_screen(width, colour=_wants_colour())
+    width = max(shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns, LEAST_WIDTH)
+    return as_terminal.for_screen(width, colour=screen and _wants_colour())
 
 
 def _wants_colour() -> bool:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import quote
 
 import polars as pl
 
 from trace_budget.errors import NoSuchKernelError, NotInTraceError, UsageError
+from trace_budget.labels import labels
 from trace_budget.projection.names import closest, matching
 from trace_budget.schema.damaged_names import damaged_twins
 from trace_budget.schema.findings import Layers, Steps
 from trace_budget.schema.options import Selection
+from trace_budget.text import cells
+from trace_budget.units import show_count
 
 MOST_LISTED = 8
+MOST_LABEL = 60
 NO_MATCH = "no kernel of the counted steps matches"
 _SIZE = re.compile(r"[0-9]{1,10}")
 
@@ -107,44 +112,42 @@ def only(rows: pl.DataFrame, pattern: str | None, path: str, none: str = NO_MATC
 
 def _nothing(pattern: str, names: list[str], path: str, message: str = NO_MATCH) -> NoSuchKernelError:
     near = closest(pattern, names)
-    advice = "Closest: " + "; ".join(_told_apart(near)) if near else "trace-budget kernels lists the names."
     return NoSuchKernelError(
         message,
         where=path,
         expected=f"--kernel {pattern!r}",
         found=f"{len(names)} other kernels",
-        advice=advice,
+        advice="The closest:" if near else "trace-budget kernels lists the names.",
+        choices=tuple(f"--kernel {quote(label)}" for label in labels(near, MOST_LABEL, names)),
     )
 
 
 def _several(pattern: str, found: list[str], kernels: pl.DataFrame, steps: int, path: str) -> NotInTraceError:
-    listed = []
-    for name, short in zip(found, _told_apart(found[:MOST_LISTED]), strict=False):
-        rows = kernels.filter(pl.col("name").cast(pl.String) == name)
-        micros = (rows["dur_ns"].sum() or 0) / steps / 1000
-        listed.append(f"{short} ({rows.height / steps:g} calls, {micros:,.1f} us a step)")
-    more = f"; and {len(found) - MOST_LISTED} more" if len(found) > MOST_LISTED else ""
+    """The kernels that take most time, as `--kernel` takes them."""
+    rows = (
+        kernels.with_columns(pl.col("name").cast(pl.String))
+        .filter(pl.col("name").is_in(found))
+        .group_by("name", maintain_order=True)
+        .agg(pl.len().alias("calls"), (pl.col("dur_ns").sum() / steps / 1000).alias("us"))
+        .sort("us", descending=True, maintain_order=True)
+    )
+    first = rows.head(MOST_LISTED)
+    everything = kernels["name"].unique().cast(pl.String).to_list()
+    options = [f"--kernel {quote(label)}" for label in labels(first["name"].to_list(), MOST_LABEL, everything)]
+    width = max(map(cells, options))
+    choices = [
+        f"{option}{' ' * (width - cells(option))}  {show_count(calls / steps)} calls, {us:,.1f} us a step"
+        for option, calls, us in zip(options, first["calls"], first["us"], strict=True)
+    ]
+    more = f", the largest {MOST_LISTED} of them" if len(found) > MOST_LISTED else ", the largest first"
     return NotInTraceError(
         "one pattern matches several kernels",
         where=path,
         expected=f"one kernel for {pattern!r}",
-        found=f"{len(found)}: " + "; ".join(listed) + more,
-        advice="Write more of the name, or --all-matches to replace them all.",
+        found=str(len(found)),
+        advice=f"Write more of the name, or --all-matches to replace them all{more}:",
+        choices=tuple(choices),
     )
-
-
-def _told_apart(names: list[str]) -> list[str]:
-    """The names, each cut in the middle as far as all of them still differ."""
-    for width in range(90, max(map(len, names)), 30):
-        short = [_short(name, width) for name in names]
-        if len(set(short)) == len(names):
-            return short
-    return names
-
-
-def _short(name: str, width: int = 90) -> str:
-    half = (width - 1) // 2
-    return name if len(name) <= width else f"{name[:half]}…{name[-half:]}"
 
 
 def _narrowed(rows: pl.DataFrame, selection: Selection, path: str) -> pl.DataFrame:

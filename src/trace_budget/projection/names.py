@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
-import ctypes
 import fnmatch
 import re
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from functools import cache
-from typing import Any
 
 from trace_budget.expressions import expression
+from trace_budget.kernel_names import fits_label, named
+from trace_budget.text import ELLIPSIS
 
-SUFFIXES = (" [clone .kd]", ".kd")
 _WORDS = re.compile(r"[a-z0-9]+")
-_RUNTIMES = ("libstdc++.so.6", "libc++abi.so.1", "libc++abi.dylib")
 
 
 def matching(pattern: str, names: list[str]) -> list[str]:
     """The names a pattern means: an exact name, else all that contain it; `glob:` and `re:` say so themselves.
 
-    Each name is tried as recorded, without `.kd` / ` [clone .kd]`, and demangled. UsageError for a bad `re:`.
+    Each name is tried as recorded, without `.kd` / ` [clone .kd]`, and demangled; then without namespaces and
+    parameters, and as a label that tables show. UsageError for a bad `re:`.
     """
     fits = _test(pattern)
-    if "…" in pattern and fits is None:  # as tables cut names
-        fits = _searching(".*".join(re.escape(part) for part in pattern.split("…")))
-    if fits is not None:
-        every = {spelling: None for name in names for spelling in spellings(name)}
-        fitting = fits(list(every))
-        return [name for name in names if not fitting.isdisjoint(spellings(name))]
-    exact = [name for name in names if pattern in spellings(name)]
-    return exact or [name for name in names if any(pattern in spelling for spelling in spellings(name))]
+    if fits is None:
+        found = _as_written(pattern, names)
+        if found or ELLIPSIS not in pattern:
+            return found or [name for name in names if any(pattern in spelling for spelling in spellings(name))]
+        fits = _searching(".*".join(re.escape(part) for part in pattern.split(ELLIPSIS)))
+    every = {spelling: None for name in names for spelling in named(name).recorded}
+    fitting = fits(list(every))
+    return [name for name in names if not fitting.isdisjoint(named(name).recorded)]
+
+
+def _as_written(text: str, names: list[str]) -> list[str]:
+    """The names of which the text is a whole spelling or a label: as recorded before what leaves parts of it out."""
+    exact = [name for name in names if text in named(name).recorded]
+    if exact:
+        return exact
+    short = [name for name in names if text in (named(name).short, named(name).base)]
+    return short or (
+        [name for name in names if any(fits_label(text, spelling) for spelling in spellings(name))]
+        if ELLIPSIS in text
+        else []
+    )
 
 
 _Test = Callable[[Sequence[str]], set[str]]
@@ -71,47 +82,5 @@ def closest(pattern: str, names: list[str], count: int = 5) -> list[str]:
 
 def spellings(name: str) -> tuple[str, ...]:
     """The recorded name and the ways a person would write it."""
-    bare = name
-    for suffix in SUFFIXES:
-        bare = bare.removesuffix(suffix)
-    plain = demangled(bare) if bare.startswith("_Z") else None
-    return tuple(dict.fromkeys(text for text in (name, bare, plain) if text))
-
-
-def _demangle_of(library: str) -> Any:
-    # Named outright: looking for libraries starts other programs.
-    try:
-        return ctypes.CDLL(library).__cxa_demangle
-    except (OSError, AttributeError):
-        return None
-
-
-@cache
-def _demangler() -> Callable[[bytes], bytes | None] | None:
-    """`__cxa_demangle` of the C++ runtime, where the machine has one."""
-    demangle = next(filter(None, map(_demangle_of, _RUNTIMES)), None)
-    if demangle is None:
-        return None
-    demangle.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
-    demangle.restype = ctypes.c_void_p
-    free = ctypes.CDLL(None).free
-    free.argtypes = [ctypes.c_void_p]
-
-    def call(mangled: bytes) -> bytes | None:
-        status = ctypes.c_int()
-        pointer = demangle(mangled, None, None, ctypes.byref(status))
-        if not pointer:
-            return None
-        text = ctypes.string_at(pointer)
-        free(pointer)
-        return text
-
-    return call
-
-
-@cache
-def demangled(name: str) -> str | None:
-    """The C++ name behind an Itanium-mangled one; None when it cannot be demangled."""
-    call = _demangler()
-    text = call(name.encode()) if call else None
-    return text.decode(errors="replace") if text else None
+    spelled = named(name)
+    return tuple(dict.fromkeys((*spelled.recorded, spelled.short)))

@@ -9,7 +9,7 @@ from trace_budget.contracts import Renderer
 from trace_budget.schema.cells import ShownColumn, hidden_rows, shown_columns
 from trace_budget.schema.report import Line, Report, Table
 from trace_budget.schema.trace import SEVERITIES, Caveat
-from trace_budget.text import cells, cut_distinct, safe
+from trace_budget.text import cells, safe
 
 NAME_WIDTH = 64
 _MARKS = re.compile(r"[\\`*_<>\[\]~#|&]")
@@ -81,7 +81,7 @@ def _names(column: ShownColumn) -> list[str]:
     """Cells that are no prose: as code, all of them, where one of them holds marks or would become a link."""
     if column.numeric:
         return column.cells
-    names = cut_distinct(column.cells, NAME_WIDTH)
+    names = column.short(NAME_WIDTH)
     return [_code(name) for name in names] if any(_read(name) for name in names) else names
 
 

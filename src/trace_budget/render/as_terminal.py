@@ -15,11 +15,12 @@ from trace_budget.contracts import Renderer
 from trace_budget.schema.cells import ShownColumn, hidden_rows, shown_columns
 from trace_budget.schema.report import Line, Report, Table
 from trace_budget.schema.trace import SEVERITIES, Caveat
-from trace_budget.text import cells, cut_distinct, cut_middle, safe
+from trace_budget.text import cells, cut_middle, safe
 
 WIDTH = 80
 GAP = 2
 NARROWEST_TEXT = 16
+NARROWEST_NAME, MOST_NAME = 32, 72
 EXAMPLE_WIDTH = 60
 STYLES = {"title": "bold", "plain": "", "good": "green", "warn": "yellow", "bad": "bold red", "dim": "dim"}
 SEVERITY_STYLES = {"error": "bad", "warning": "warn", "note": "dim"}
@@ -29,11 +30,7 @@ SEVERITY_STYLES = {"error": "bad", "warning": "warn", "note": "dim"}
 class _Column:
     shown: ShownColumn
     width: int
-
-    @property
-    def narrowest(self) -> int:
-        """Numbers are never cut; texts give way down to a readable stump."""
-        return self.width if self.shown.numeric else min(self.width, NARROWEST_TEXT)
+    narrowest: int
 
 
 def render(report: Report) -> bytes:
@@ -111,10 +108,21 @@ def _print_table(console: Console, table: Table, width: int) -> None:
 def _columns(table: Table, width: int) -> list[_Column]:
     """The columns at their natural widths; headers break only where the table would not fit."""
     shown = shown_columns(table)
-    whole = [_Column(column, _widest(column.title, *column.cells)) for column in shown]
+    whole = [_column(column, width, column.title) for column in shown]
     if sum(column.width + GAP for column in whole) - GAP <= width:
         return whole
-    return [_Column(column, _widest(*_pieces(column.title), *column.cells)) for column in shown]
+    return [_column(column, width, *_pieces(column.title)) for column in shown]
+
+
+def _column(shown: ShownColumn, width: int, *title: str) -> _Column:
+    """Numbers are never cut; texts give way down to a readable stump, kernels as far as labels tell them apart."""
+    if shown.among is None:
+        size = _widest(*title, *shown.cells)
+        return _Column(shown, size, size if shown.numeric else min(size, NARROWEST_TEXT))
+    size = _widest(*title, *shown.short(MOST_NAME))
+    narrow = min(NARROWEST_NAME, width * 2 // 5)
+    least = min(_widest(*title, *shown.short(size)) for size in (narrow, 4 * narrow // 3, 5 * narrow // 3))
+    return _Column(shown, size, min(size, least))
 
 
 def _pieces(title: str) -> list[str]:
@@ -167,7 +175,7 @@ def _cell_lines(column: ShownColumn, width: int) -> list[list[str]]:
         return [[cell] for cell in column.cells]
     if column.prose:
         return [textwrap.wrap(cell, width, break_on_hyphens=False) or [""] for cell in column.cells]
-    return [[cell] for cell in cut_distinct(column.cells, width)]
+    return [[cell] for cell in column.short(width)]
 
 
 def _row(texts: Sequence[str], columns: list[_Column], widths: list[int]) -> str:

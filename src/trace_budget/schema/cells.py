@@ -8,19 +8,32 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from trace_budget.labels import labels
 from trace_budget.schema.report import Table
-from trace_budget.text import CONTROL_PATTERN, safe
+from trace_budget.text import CONTROL_PATTERN, cut_distinct, safe
 from trace_budget.units import show_count, show_number
+
+KERNELS = ("kernel",)  # columns that hold kernels' names
 
 
 @dataclass(frozen=True, slots=True)
 class ShownColumn:
-    """One column as text; numbers go to the right, prose may be wrapped, other texts are names."""
+    """One column as text; numbers go to the right, prose may be wrapped, other texts are names.
+
+    `among`: the kernels from which those of the column are told apart; None where it holds none.
+    """
 
     title: str
     cells: list[str]
     numeric: bool
     prose: bool
+    among: tuple[str, ...] | None = None
+
+    def short(self, width: int) -> list[str]:
+        """The cells in at most `width` columns, so that different ones look different."""
+        if self.among is None:
+            return cut_distinct(self.cells, width)
+        return labels(self.cells, width, self.among)
 
 
 def show_cell(value: object, digits: int | None) -> str:
@@ -45,6 +58,9 @@ def shown_columns(table: Table) -> list[ShownColumn]:
             [show_cell(value, column.digits) for value in head[column.key]],
             head[column.key].dtype.is_numeric(),
             column.prose,
+            (*(show_cell(value, None) for value in table.frame[column.key]), *table.among)
+            if column.key in KERNELS
+            else None,
         )
         for column in table.columns
     ]

@@ -30,6 +30,7 @@ class Table:
     """Rows in a frame whose columns carry units in their names; `columns` is the order people read them in.
 
     CSV and Parquet write the whole frame; terminal and Markdown show `columns`, at most `limit` rows (0: not shown).
+    `among`: further kernels of the trace, from which the labels of those in the table are told apart.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Table:
     columns: tuple[TableColumn, ...]
     frame: pl.DataFrame
     limit: int | None = None
+    among: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from trace_budget.schema.cells import ShownColumn, hidden_rows, shown_columns
 from trace_budget.schema.page import Page
 from trace_budget.schema.report import Line, Table
 from trace_budget.schema.trace import SEVERITIES, Caveat
-from trace_budget.text import cut_distinct, cut_middle, safe
+from trace_budget.text import cut_middle, safe
 
 NAME_WIDTH = 88
 TITLE_WIDTH = 100
@@ -86,7 +86,7 @@ def _kind(column: ShownColumn) -> str:
 def _cells(column: ShownColumn) -> list[str]:
     if column.numeric or column.prose:
         return [f"<td{_kind(column)}>{html.escape(cell)}</td>" for cell in column.cells]
-    short = cut_distinct(column.cells, NAME_WIDTH)
+    short = column.short(NAME_WIDTH)
     return [_named(cut, full) for cut, full in zip(short, column.cells, strict=True)]
 
 
