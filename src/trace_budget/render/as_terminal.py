@@ -20,7 +20,7 @@ from trace_budget.text import cells, cut_middle, safe
 WIDTH = 80
 GAP = 2
 NARROWEST_TEXT = 16
-NARROWEST_NAME, MOST_NAME = 32, 72
+NARROWEST_NAME, MOST_NAME = 24, 72
 EXAMPLE_WIDTH = 60
 STYLES = {"title": "bold", "plain": "", "good": "green", "warn": "yellow", "bad": "bold red", "dim": "dim"}
 SEVERITY_STYLES = {"error": "bad", "warning": "warn", "note": "dim"}
