@@ -36,6 +36,8 @@ SAME_RUN = (
     "nsys_parquetdir/same_run",
     "nsys_sqlite/same_run.sqlite",
     "perfetto/rocprof_sys.proto",
+    "plain_table/same_run.csv",
+    "plain_table/same_run.jsonl",
     "perfetto/same_run.pftrace",
     "rocpd/no_views.db",
     "rocpd/same_run.db",

@@ -29,6 +29,8 @@ LOSSES = {
     "rocprofv3_csv/of_rocpd_kernel_trace.csv": BARE,
     "rocprofv3_csv/rocm62_kernel_trace.csv": BARE,
     "rpd_json/same_run.json": WHOLE_US,
+    "plain_table/same_run.csv": BARE,
+    "plain_table/same_run.jsonl": BARE,
 }
 METHODS = {
     None: ("annotations", "high"),

@@ -67,6 +67,7 @@ SAMPLES = (
     Sample("rocprofv3_csv/same_run_kernel_trace.csv", CSV, 3, "same_run_*"),
     Sample("rocprofv3_csv/of_rocpd_kernel_trace.csv", CSV, 4),
     Sample("rocprofv3_csv/rocm62_kernel_trace.csv", CSV, 4),
+    Sample("plain_table/same_run.csv", CSV, 3),
     Sample("kernel_stats_csv/hipprof.hipkernel.csv", CSV, 3),
     Sample("kernel_stats_csv/rocprof_results.stats.csv", CSV, 3),
     Sample("kernel_stats_csv/rocprofv3_kernel_stats.csv", CSV, 3),

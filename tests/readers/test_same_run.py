@@ -50,6 +50,8 @@ LOSSES = {
     "nsys_csv/same_run.csv": {FROM_0},
     "nsys_csv/beside_cuda_gpu_trace.csv": {FROM_0},
     "rpd_json/same_run.json": {WHOLE_US},
+    "plain_table/same_run.csv": {NO_HOST},
+    "plain_table/same_run.jsonl": {NO_HOST},
 }
 Rows = list[tuple[str, int, int]]
 

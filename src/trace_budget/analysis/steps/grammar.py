@@ -106,6 +106,7 @@ GRAMMARS: tuple[Grammar, ...] = (
         "decode[17]",
         WORD,
     ),
+    Grammar("table", re.compile(r"^step\[#[^\]]*\]$"), _other, "step[#17]"),
     Grammar("torch", re.compile(r"^ProfilerStep#\d+"), _other, "ProfilerStep#6", WINDOW),
 )
 

@@ -1,0 +1,1 @@
+"""Plain tables, which any profiler of one's own can write."""
