@@ -26,10 +26,10 @@ This dataset is what `batch` writes:
 trace-budget batch week/ -o OUT --kernel gdn_fused --saving-us 3.228
 ```
 
-Parquet with zstd, one small file per table and trace; a table without rows has no file. Units stand in the column
-names; null means that it is unknown, never 0. Each file's metadata tells `trace_budget.table`, `trace_budget.dataset`
-(the schema version, now @VERSION@), `trace_budget.version` and `trace_budget.question` (the options as JSON).
-Within a schema version columns are only added, at the end.
+Parquet with zstd, one small file per table and trace; of a finished trace all are there, also those without rows.
+Units stand in the column names; null means that it is unknown, never 0. Each file's metadata tells
+`trace_budget.table`, `trace_budget.dataset` (the schema version, now @VERSION@), `trace_budget.version` and
+`trace_budget.question` (the options as JSON). Within a schema version columns are only added, at the end.
 
 A file in `runs` or `failures` is put last: what it belongs to is then complete. So join the other tables with `runs`
 where a batch may still be running. Rows never change and are never removed, with two exceptions: the row of a failure

@@ -1,8 +1,9 @@
 """The dataset of a batch: one small Parquet file per table and trace, in Hive partitions, put there once.
 
 `table=T/question=Q/TRACE.parquet`: T a declared table, Q the key of the question, TRACE the key of the trace. The file
-in `runs` (or in `failures`) is put last, so it says that the others are complete. Names follow from content, so a
-second run over the same traces puts the same files, and appending touches nothing but labels of jobs and failures.
+in `runs` (or in `failures`) is put last, so it says that the others are complete; a trace that lacks one is done again.
+Names follow from content, so a second run over the same traces puts the same files, and appending touches nothing but
+labels of jobs and failures.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from trace_budget._version import VERSION
 from trace_budget.batches.question import Question
-from trace_budget.errors import InputError
+from trace_budget.errors import InputError, OutputError
 from trace_budget.io.store import Store, is_url
-from trace_budget.schema.dataset import DATASET_TABLES, DATASET_VERSION, FAILURES, RUNS
+from trace_budget.schema.dataset import DATASET_TABLES, DATASET_VERSION, FAILURES, PROJECTIONS, RUNS
 from trace_budget.schema.tables import TableSpec
 
 if TYPE_CHECKING:
@@ -61,10 +62,9 @@ class Dataset:
     question: Question
 
     def put(self, trace_id: str, tables: Mapping[str, pl.DataFrame]) -> None:
-        """Put the tables of one trace, `runs` last; a table without rows gets no file."""
+        """Put the tables of one trace, `runs` last."""
         key = self.question.key()
-        names = [name for name in SPECS if name != RUNS.name] + [RUNS.name]
-        frames = [(name, tables[name]) for name in names if name in tables and tables[name].height]
+        frames = [(name, tables[name]) for name in (*self.tables(), RUNS.name) if name in tables]
         self.store.put(
             [
                 (f"{folder_of(name, key)}/{trace_id}{SUFFIX}", encoded(SPECS[name], frame, self.question))
@@ -97,9 +97,26 @@ class Dataset:
         row = self.frame(RUNS.name, [trace_id]).with_columns(pl.lit(job).alias("job"))
         self.put(trace_id, {RUNS.name: row})
 
+    def tables(self) -> tuple[str, ...]:
+        """The tables that hold a file for every finished trace, beside `runs`."""
+        asked = bool(self.question.candidates)
+        apart = (RUNS.name, FAILURES.name, *(() if asked else (PROJECTIONS.name,)))
+        return tuple(name for name in SPECS if name not in apart)
+
     def has_run(self, trace_id: str) -> bool:
-        """Whether a trace is finished."""
-        return self.store.has(f"{folder_of(RUNS.name, self.question.key())}/{trace_id}{SUFFIX}")
+        """Whether a trace is finished, with all its tables there."""
+        key, file = self.question.key(), f"{trace_id}{SUFFIX}"
+        return all(self.store.has(f"{folder_of(name, key)}/{file}") for name in (RUNS.name, *self.tables()))
+
+    def finished(self) -> frozenset[str]:
+        """The keys of the traces whose tables are all there."""
+        return self.stems(RUNS.name).intersection(*map(self.stems, self.tables()))
+
+    def begun(self) -> dict[str, frozenset[str]]:
+        """Which tables hold a file for each key, whether all of them do or not."""
+        stems = {name: self.stems(name) for name in (RUNS.name, *self.tables())}
+        keys = frozenset().union(*stems.values())
+        return {key: frozenset(name for name, known in stems.items() if key in known) for key in keys}
 
     def stems(self, table: str) -> frozenset[str]:
         """The keys under which a table has files."""
@@ -107,10 +124,15 @@ class Dataset:
         return frozenset(name.removesuffix(SUFFIX) for name in found if name.endswith(SUFFIX))
 
     def frame(self, table: str, stems: Iterable[str]) -> pl.DataFrame:
-        """The rows of a table in the files of these keys, in order of the keys; keys without a file are passed over."""
-        known = self.stems(table)
-        names = [f"{folder_of(table, self.question.key())}/{stem}{SUFFIX}" for stem in sorted(set(stems) & known)]
+        """The rows of a table in the files of these keys, in order of the keys. Raises InputError for one without."""
+        if table not in (RUNS.name, FAILURES.name, *self.tables()):
+            return SPECS[table].empty()
+        names = [f"{folder_of(table, self.question.key())}/{stem}{SUFFIX}" for stem in sorted(set(stems))]
         return joined(self.store, SPECS[table], names)
+
+    def known_frame(self, table: str, stems: Iterable[str]) -> pl.DataFrame:
+        """The same, but keys without a file are passed over."""
+        return self.frame(table, self.stems(table).intersection(stems))
 
 
 def joined(store: Store, spec: TableSpec, names: Sequence[str]) -> pl.DataFrame:
@@ -123,16 +145,18 @@ def joined(store: Store, spec: TableSpec, names: Sequence[str]) -> pl.DataFrame:
         if not is_url(store.address):
             return pl.read_parquet([f"{store.address}/{name}" for name in names], hive_partitioning=False)
         return pl.concat([pl.read_parquet(io.BytesIO(store.read(name)), hive_partitioning=False) for name in names])
-    except pl.exceptions.PolarsError:
+    except (pl.exceptions.PolarsError, FileNotFoundError):
         raise _unread(store, names) from None
 
 
-def _unread(store: Store, names: Sequence[str]) -> InputError:
+def _unread(store: Store, names: Sequence[str]) -> InputError | OutputError:
     """What to say of files that cannot be read together: which is the first that cannot be read at all, and why."""
     import polars as pl
 
     advice = "Remove the files of this name in all tables: the next run does its trace again."
     for name in names:
+        if not store.has(name):
+            return OutputError("the dataset lost a file while it was read", where=f"{store.address}/{name}")
         try:
             pl.read_parquet(io.BytesIO(store.read(name)), hive_partitioning=False)
         except pl.exceptions.PolarsError as error:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from trace_budget.batches.dataset import Dataset, failure_name
+from trace_budget.batches.conservation import Account, account, stem_of
+from trace_budget.batches.dataset import Dataset
 from trace_budget.batches.engines import Engine, engine
 from trace_budget.batches.identify import Identity, identify
 from trace_budget.batches.jobs import Planned, Sorted, sort_out
@@ -52,14 +53,14 @@ class Batch:
     """
 
     dataset: Dataset
-    trace_ids: tuple[str, ...]
-    failure_stems: tuple[str, ...]
+    account: Account
     resumed: int
     others: int
 
     def table(self, name: str = PROJECTIONS.name) -> pl.DataFrame:
         """One of runs, steps, kernels, layers, projections, failures as a Polars frame."""
-        return self.dataset.frame(name, self.failure_stems if name == FAILURES.name else self.trace_ids)
+        known = self.account
+        return self.dataset.frame(name, known.failure_stems if name == FAILURES.name else known.trace_ids)
 
     def to_pandas(self, name: str = PROJECTIONS.name) -> pd.DataFrame:
         """The same as a pandas frame."""
@@ -125,10 +126,12 @@ def _looked_at(team: Engine, sources: list[Source], progress: Progress | None) -
 def _answered(
     dataset: Dataset, plan: Sorted, team: Engine, progress: Progress | None, retry_failed: bool, others: int
 ) -> Batch:
-    finished, failures = dataset.stems(RUNS.name), dataset.stems(FAILURES.name)
+    finished, failures = dataset.finished(), dataset.stems(FAILURES.name)
     _record_sorted(dataset, plan, failures)
     settled = frozenset() if retry_failed else failures
-    todo = [one for one in plan.planned if one.identity.trace_id not in finished and _stem(one.identity) not in settled]
+    todo = [
+        one for one in plan.planned if one.identity.trace_id not in finished and stem_of(one.identity) not in settled
+    ]
     tasks = [Task(one, dataset.question, dataset.store.address) for one in todo]
     for count, done in enumerate(team.run(work, tasks), 1):
         if done.died:
@@ -143,20 +146,14 @@ def _answered(
         *plan.companions,
         *(c for c, _ in plan.copies),
     )
-    stems = [stem for one in everything for stem in (_stem(one), _stem(one, again=True))]
-    ids = tuple(str(one.identity.trace_id) for one in plan.planned)
+    stems = frozenset(stem for one in everything for stem in (stem_of(one), stem_of(one, again=True)))
     _relabel(dataset, plan.planned)
-    _forget_superseded(dataset, everything, frozenset(stems))
-    return Batch(dataset, ids, tuple(stems), len(plan.planned) - len(todo), others)
+    _forget_superseded(dataset, everything, stems)
+    return Batch(dataset, account(dataset, plan), len(plan.planned) - len(todo), others)
 
 
 def _died(task: Task, reason: str) -> str:
     return f"{task.planned.identity.source.relative}: {reason}"
-
-
-def _stem(identity: Identity, again: bool = False) -> str:
-    name = failure_name(identity.trace_id, identity.source.relative, again)
-    return name.removesuffix(".parquet")
 
 
 def _record_sorted(dataset: Dataset, plan: Sorted, known: frozenset[str]) -> None:
@@ -165,17 +162,19 @@ def _record_sorted(dataset: Dataset, plan: Sorted, known: frozenset[str]) -> Non
     text = "read together with the kernel trace beside it"
     beside = [(one, Trouble(LEFT_OUT, "companion", f"{one.source.relative}: {text}")) for one in plan.companions]
     for one, trouble in (*refused, *beside):
-        if _stem(one, trouble.code in RETRIED) not in known:
+        if stem_of(one, trouble.code in RETRIED) not in known:
             record(dataset, Planned(one, ""), trouble)
 
 
 def _forget_recovered(dataset: Dataset, planned: Sequence[Planned]) -> None:
     """Remove the failures of traces that gave a run after all."""
-    finished, failures = dataset.stems(RUNS.name), dataset.stems(FAILURES.name)
+    finished, failures = dataset.finished(), dataset.stems(FAILURES.name)
     for one in planned:
         for again in (False, True):
-            stem = _stem(one.identity, again)
-            if stem in failures and (one.identity.trace_id in finished or (again and _stem(one.identity) in failures)):
+            stem = stem_of(one.identity, again)
+            if stem in failures and (
+                one.identity.trace_id in finished or (again and stem_of(one.identity) in failures)
+            ):
                 dataset.remove_failure(f"{stem}.parquet")
 
 
@@ -184,7 +183,7 @@ def _relabel(dataset: Dataset, planned: Sequence[Planned]) -> None:
     if not any(_REPEATED.search(one.job) for one in planned):
         return
     labels = {str(one.identity.trace_id): (safe(one.identity.source.relative), safe(one.job)) for one in planned}
-    for trace_id, path, job in dataset.frame(RUNS.name, labels).select("trace_id", "path", "job").rows():
+    for trace_id, path, job in dataset.known_frame(RUNS.name, labels).select("trace_id", "path", "job").rows():
         if labels[trace_id][0] == path and labels[trace_id][1] != job:
             dataset.relabel(trace_id, labels[trace_id][1])
 
@@ -201,9 +200,9 @@ def _forget_superseded(dataset: Dataset, everything: Sequence[Identity], stems: 
 def _record_copies(dataset: Dataset, plan: Sorted) -> None:
     """Rows for files with the content of another: as that one where it gave no run, else left out."""
     known = dataset.stems(FAILURES.name)
-    new = [(copy, first) for copy, first in plan.copies if _stem(copy) not in known]
-    stems = [_stem(first, again) for _, first in new for again in (False, True)]
-    columns = dataset.frame(FAILURES.name, stems).select("path", "outcome", "code")
+    new = [(copy, first) for copy, first in plan.copies if stem_of(copy) not in known]
+    stems = [stem_of(first, again) for _, first in new for again in (False, True)]
+    columns = dataset.known_frame(FAILURES.name, stems).select("path", "outcome", "code")
     ends = {path: (outcome, code) for path, outcome, code in columns.rows()}
     for copy, first in new:
         text = f"{copy.source.relative}: the same content as {first.source.relative}"

@@ -54,7 +54,7 @@ def work(task: Task) -> Trouble | None:
     Raises OutputError when the dataset cannot be written: that ends the whole batch.
     """
     identity = task.planned.identity
-    dataset = Dataset(store_at(task.out), task.question)
+    dataset = Dataset(store_at(task.out, create=False), task.question)
     if dataset.has_run(str(identity.trace_id)):
         return None
     try:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from trace_budget.errors import InputError, OutputError, UsageError
 from trace_budget.io.atomic import output_error
+from trace_budget.io.existing import is_folder
 
 TEMPORARY = "_tmp"
 STALE_SECONDS = 86_400
@@ -58,9 +59,12 @@ def plain_address(address: str) -> str:
     return address.removeprefix("file://")
 
 
-def store_at(address: str) -> Store:
-    """The store of a local folder or of a URL; creates the folder. Raises OutputError, UsageError without fsspec."""
-    return RemoteStore(address) if is_url(address) else LocalStore(address)
+def store_at(address: str, *, create: bool = True) -> Store:
+    """The store of a local folder or of a URL; the folder must be there already unless it may be created.
+
+    Raises OutputError, UsageError without fsspec.
+    """
+    return RemoteStore(address) if is_url(address) else LocalStore(address, create=create)
 
 
 def file_system(address: str) -> tuple[Any, str]:
@@ -93,9 +97,12 @@ def reading_from(address: str) -> Iterator[None]:
 class LocalStore:
     """A folder of this machine or of a shared file system. Files are written beside, synced, and renamed into place."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, create: bool = True) -> None:
         self.address = address
         self._root = Path(address)
+        if not create and not is_folder(self._root):
+            advice = "The same batch does what is missing."
+            raise OutputError("the dataset was removed or moved while it was written", where=address, advice=advice)
         with _told(address):
             (self._root / TEMPORARY).mkdir(parents=True, exist_ok=True)
         self._forget_stale()
