@@ -31,7 +31,7 @@ def test_what_is_optional_says_which_extra_brings_it(run: Callable[..., Any]) ->
     notes = {row["item"]: row["note"] for row in json.loads(run("doctor", "--format", "json").out)["rows"]}
     assert notes["polars"] == "needed"
     assert notes["isal"] == "extra: fast"
-    assert notes["resvg_py"] == "extra: plot"
+    assert notes["zstandard"] == "extra: zstd"
 
 
 @pytest.mark.parametrize("off", ["", "1"])

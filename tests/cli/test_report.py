@@ -103,13 +103,13 @@ def test_the_output_is_needed_and_never_overwritten(run: Run, api: FakeApi, tmp_
     assert (tmp_path / "page.html").read_text() == (tmp_path / "plot.svg").read_text() == "precious"
 
 
-def test_a_missing_library_costs_no_time_and_names_its_extra(
+def test_a_missing_library_costs_no_time_and_says_what_to_install(
     run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
     result = run("report", "t.json", *ASKED, "-o", "p.html")
     assert result.code == 5
-    assert "pip install 'trace-budget[report]'" in result.line
+    assert "pip install plotly" in result.line
     assert api.asked == {}
 
 
@@ -117,7 +117,7 @@ def test_a_plot_that_fails_costs_no_answer(run: Run, monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     result = run("project", SEED, *ASKED, "--plot", "p.png")
     assert (result.code, b"0.352 %" in result.out) == (5, True)
-    assert "pip install 'trace-budget[plot]'" in result.line
+    assert "pip install resvg_py" in result.line
 
 
 def test_plots_are_drawn_beside_the_answer(run: Run, tmp_path: Path) -> None:

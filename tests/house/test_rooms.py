@@ -15,8 +15,9 @@ CONTRACT = (
 )
 
 TOP_LEVEL = {
-    *("src", "tests", "sample_traces", "docs", "benchmarks", ".ci"),
+    *("src", "tests", "sample_traces", "docs", "benchmarks", ".ci", ".github"),
     *("pyproject.toml", "README.md", "README.zh-CN.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", ".gitignore"),
+    *("CONTRIBUTING.md", "SECURITY.md"),
 }
 
 

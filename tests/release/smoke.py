@@ -47,6 +47,8 @@ def base(samples: Path) -> None:
     run("check", seed)
     run("ingest", seed, "-o", "tables")
     run("batch", str(samples / "kineto"), "-o", "dataset", "-j", "2", *REPLACEMENT, code=0)
+    report(samples)
+    plot(samples)
     run("formats")
     run("schema")
     script = Path(sysconfig.get_path("scripts")) / "trace-budget"
@@ -104,8 +106,6 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     "zstd": zstd,
     "dask": dask,
     "remote": remote,
-    "report": report,
-    "plot": plot,
     "perfetto-offline": perfetto_offline,
 }
 

@@ -100,11 +100,11 @@ def test_a_png_has_twice_the_pixels() -> None:
     assert data != as_plot.png(curve("another"))
 
 
-def test_without_resvg_one_line_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_resvg_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     with pytest.raises(OutputError) as caught:
         as_plot.drawing(".PNG")(curve())
-    assert "pip install 'trace-budget[plot]'" in caught.value.line()
+    assert "pip install resvg_py" in caught.value.line()
     assert as_plot.drawing(".svg") is as_plot.svg
 
 

@@ -23,7 +23,7 @@ LEFT, RIGHT, TOP, BOTTOM = 76, 876, 64, 392
 TITLE_WIDTH = 76
 DIAMOND = "m0-7l7 7l-7 7l-7-7z"
 OWN_FONT = "Lato"
-EXTRA = "pip install 'trace-budget[plot]'"
+INSTALL = "pip install resvg_py font-lato"
 LIGHT = {
     "paper": "#ffffff", "text": "#1b1f24", "grid": "#dde1e6", "muted": "#5d6670", "marked": "#0b66b5",
     "target": "#b34700", "ceiling": "#0a7a57", "candidate": "#a3268c", "noise": "#e19614",
@@ -76,7 +76,7 @@ def rasteriser() -> Callable[[str, int], bytes]:
         raise OutputError(
             "a PNG needs resvg_py, which is not installed",
             where="--plot",
-            advice=f"{EXTRA} brings it; .svg needs nothing.",
+            advice=f"{INSTALL} brings it; .svg needs nothing.",
         ) from error
     fonts = _font_files()
 
@@ -85,7 +85,7 @@ def rasteriser() -> Callable[[str, int], bytes]:
 
     begin = f'<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><style>{SHAPES}</style>'
     if draw(f'{begin}<text y="18">M</text></svg>', 1) == draw(f"{begin}</svg>", 1):
-        advice = f"{EXTRA} brings one; .svg needs none."
+        advice = f"{INSTALL} brings one; .svg needs none."
         raise OutputError("no font on this machine to write with", where="--plot", advice=advice)
     return draw
 

@@ -41,7 +41,7 @@ DRAW: dict[type, Callable[..., Drawing]] = {
     StepTimes: steps.draw,
 }
 TEMPLATES = files("trace_budget.render.as_html") / "templates"
-EXTRA = "pip install 'trace-budget[report]'"
+INSTALL = "pip install plotly"
 
 
 def plotly_js() -> str:
@@ -50,7 +50,7 @@ def plotly_js() -> str:
         from plotly.offline import get_plotlyjs
     except ImportError as error:
         raise OutputError(
-            "the page needs plotly, which is not installed", where="report", advice=f"{EXTRA} brings it."
+            "the page needs plotly, which is not installed", where="report", advice=f"{INSTALL} brings it."
         ) from error
     script: str = get_plotlyjs()
     return script
