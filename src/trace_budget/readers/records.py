@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
+from trace_budget.readers.copy_devices import with_devices_of_copies
 from trace_budget.readers.work_kinds import with_kinds_by_name
 from trace_budget.schema import build, caveats
 from trace_budget.schema.check import checked
@@ -64,6 +65,7 @@ def trace_of(source: Source, format_name: str, records: Records, **facts: Any) -
     raw_calls, call_caveats = _usable_calls(records.calls)
     raw_markers, marker_caveats = _closed_ranges(records.markers)
     ops, raw_calls = with_launch_ids(ops, raw_calls, records.keys)
+    ops = with_devices_of_copies(ops, raw_calls)
     calls = build.calls(_declared(raw_calls, CALLS.column_names()))
     narrow, lost = _narrow(ops)
     gpu_ops = build.gpu_ops(_declared(narrow, GPU_OPS.column_names()))

@@ -9,6 +9,7 @@ import polars as pl
 from trace_budget.schema.tables import AGGREGATES, CALLS, GPU_OPS, MARKERS, SYNCS, NameType, TableSpec
 
 ENQUEUES = ("launch", "graph_launch", "memcpy", "memset")
+_SIZES = tuple(f"{size}_{axis}" for size in ("grid", "block") for axis in "xyz")
 _CONTROLS = r"[\x00-\x1f\x7f-\x9f]"
 _CALL_PATTERNS = (
     ("graph_launch", "GraphLaunch"),
@@ -49,11 +50,16 @@ def gpu_ops(columns: pl.DataFrame, calls: pl.DataFrame | None = None) -> pl.Data
 
     With `calls`, `launch_id` is filled by correlation where the reader has not set it.
     """
-    frame = _filled(GPU_OPS, columns)
+    frame = _filled(GPU_OPS, columns.with_columns(_known_size(name) for name in _SIZES if name in columns.columns))
     order = frame.sort("start_ns", nulls_last=True, maintain_order=True)
     if calls is not None and "launch_id" not in columns.columns:
         order = _linked(order, calls)
     return _numbered(GPU_OPS, order, "op_id")
+
+
+def _known_size(name: str) -> pl.Expr:
+    """No kernel runs on a grid of 0: recorders write 0 for what they do not know."""
+    return pl.when(pl.col(name) > 0).then(name).alias(name)
 
 
 def calls(columns: pl.DataFrame) -> pl.DataFrame:

@@ -12,6 +12,8 @@ from collections.abc import Collection
 import polars as pl
 
 from trace_budget.errors import InputError
+from trace_budget.readers.nsys.nsys_devices import gpus_of, renumbered
+from trace_budget.readers.processes import keys_of, with_processes
 from trace_budget.readers.records import Records, Tables, trace_of
 from trace_budget.schema.trace import Caveat, Trace
 
@@ -38,11 +40,12 @@ _COPY_KINDS = {
 }
 _HIDDEN_SHARE = 0.01
 _RERECORD = "Record again with: nsys profile --trace=cuda,nvtx --cuda-graph-trace=node COMMAND"
-_PLACE = ("start", "end", "deviceId", "streamId", "correlationId", "globalPid", "graphNodeId")
+_PLACE = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphNodeId")
 _RENAMED = {
     "start": "start_ns",
     "end": "end_ns",
     "deviceId": "device",
+    "contextId": "context",
     "streamId": "stream",
     "correlationId": "correlation",
     "graphNodeId": "graph_node_id",
@@ -64,15 +67,18 @@ def read_trace(tables: Tables, format_name: str, source_bytes: int, rank: int | 
     if not kernels.height:
         found = "no table of kernels" if not tables.has(KERNELS) else "an empty table of kernels"
         raise InputError("holds no GPU kernels", where=str(tables.path), found=found, advice=_RERECORD)
-    ops = pl.concat([kernels, _copies(tables), _memsets(tables)], how="diagonal")
+    gpus = gpus_of(tables)
+    calls = _calls(tables, strings)
+    recorded = pl.concat([kernels, _copies(tables), _memsets(tables)], how="diagonal")
+    found, unsure = with_processes(recorded, calls, ("device", "context"), str(tables.path), _RERECORD)
+    ops = renumbered(found.drop("context"), gpus)
     records = Records(
         ops=ops,
-        calls=_calls(tables, strings),
+        calls=calls,
         markers=_markers(tables, strings),
-        # graph-less exports of old versions hold no process: then the correlation id alone has to do
-        keys=("pid", "correlation") if not ops["pid"].null_count() else ("correlation",),
-        syncs=_syncs(tables),
-        caveats=hidden,
+        keys=keys_of(ops, calls),
+        syncs=_syncs(tables, gpus),
+        caveats=(*hidden, *unsure),
         earliest_ns=0,
     )
     return trace_of(
@@ -181,14 +187,13 @@ def _markers(tables: Tables, strings: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _syncs(tables: Tables) -> pl.DataFrame:
+def _syncs(tables: Tables, gpus: pl.DataFrame) -> pl.DataFrame:
     """Waits, joined with the event records they wait for, and those records where the device clock was taken."""
     event = ("globalPid", "eventId", "eventSyncId")
     wanted = _numbers("start", "end", "deviceId", "streamId", "correlationId", "syncType", *event)
-    waits = tables.read("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", wanted)
-    records = tables.read(
-        "CUPTI_ACTIVITY_KIND_CUDA_EVENT", _numbers("timestamp", "deviceId", "streamId", "correlationId", *event)
-    )
+    waits = _on_gpu(tables.read("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", wanted), gpus)
+    stamped = _numbers("timestamp", "deviceId", "streamId", "correlationId", *event)
+    records = _on_gpu(tables.read("CUPTI_ACTIVITY_KIND_CUDA_EVENT", stamped), gpus)
     recorded = records.select(
         *event, pl.col("streamId").alias("wait_stream"), pl.col("correlationId").alias("wait_correlation")
     ).unique(event, keep="last", maintain_order=True)
@@ -203,10 +208,14 @@ def _syncs(tables: Tables) -> pl.DataFrame:
     return pl.concat([waiting, recording], how="diagonal").filter(pl.col("start_ns").is_not_null())
 
 
+def _on_gpu(rows: pl.DataFrame, gpus: pl.DataFrame) -> pl.DataFrame:
+    return renumbered(rows.rename({"deviceId": "device"}).with_columns(_process("globalPid")), gpus)
+
+
 def _sync_place(start: str, end: str) -> tuple[pl.Expr, ...]:
     stream = pl.when(pl.col("streamId") != _NO_STREAM).then(pl.col("streamId"))
     return (
-        pl.col("deviceId").cast(pl.Int32, strict=False).alias("device"),
+        pl.col("device").cast(pl.Int32, strict=False),
         stream.alias("stream"),
         pl.col(start).alias("start_ns"),
         pl.col(end).alias("end_ns"),

@@ -20,6 +20,7 @@ from trace_budget.io.perfetto.trace_processor import Session, session
 from trace_budget.io.probe import probe
 from trace_budget.readers.perfetto.slices import (
     HIPPROF_KERNEL,
+    ROCPROF_SYS_COPY,
     ROCPROFV3_KERNEL,
     category_counts,
     read_flows,
@@ -142,9 +143,11 @@ def _ops(slices: pl.DataFrame) -> pl.DataFrame:
     to_host = pl.col("name").cast(pl.String).str.contains("DEVICE_TO_HOST|DeviceToHost")
     place = pl.coalesce("agent", pl.when(to_host).then("source").otherwise("target"))
     number = place.str.extract(r"(\d+)\)?$").cast(pl.Int64, strict=False)
+    # rocprof-sys numbers the devices of kernels by GPU, those of copies by node: the two meet by chance alone
+    by_node = pl.col("category").cast(pl.String) == ROCPROF_SYS_COPY
     return work.with_columns(
         pl.col("role").cast(pl.String).alias("kind"),
-        pl.coalesce(number, "track_device").alias("device"),
+        pl.when(~by_node).then(pl.coalesce(number, "track_device")).alias("device"),
         *_sizes("grid"),
         *_sizes("block"),
     ).select(*_OP_COLUMNS)

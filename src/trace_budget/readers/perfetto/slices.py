@@ -20,6 +20,7 @@ from trace_budget.schema import build
 
 ROCPROFV3_KERNEL = "kernel_dispatch"
 HIPPROF_KERNEL = "HIPOPS"
+ROCPROF_SYS_COPY = "rocm_memory_copy"
 _DEVICE = "device"
 ROLE_OF_CATEGORY = {
     ROCPROFV3_KERNEL: "kernel",
@@ -28,7 +29,7 @@ ROLE_OF_CATEGORY = {
     "rocm_hip_stream": _DEVICE,
     "device_hip": _DEVICE,
     "memory_copy": "memcpy",
-    "rocm_memory_copy": "memcpy",
+    ROCPROF_SYS_COPY: "memcpy",
     "HIPCOPY": "memcpy",
     "hip_api": "call",
     "rocm_hip_api": "call",

@@ -17,9 +17,15 @@ from trace_budget.io import sqlite
 from trace_budget.io.sqlite import Database
 from trace_budget.readers.records import Records, Tables, trace_of
 from trace_budget.readers.work_kinds import is_dispatch_type, is_no_work, kind_of
+from trace_budget.schema import build
 from trace_budget.schema.trace import Caveat, Trace
 
 _MARKER_API = "UserMarker"
+_SIZES = (("grid", "grid"), ("workgroup", "block"))
+# rocprofiler-sdk's source of RPD writes every copy as of GPU 0, queue 0
+_PLACELESS = (
+    pl.col("op_type").str.starts_with("MEMORY_COPY") | pl.col("description").str.starts_with("hipMemcpy")
+).fill_null(value=False)
 _NEEDED = {"rocpd_string": ("id", "string"), "rocpd_op": ("id", "opType_id")}
 
 
@@ -92,15 +98,16 @@ def _ops(tables: Tables, strings: pl.DataFrame, calls: pl.DataFrame) -> tuple[pl
     owners = calls.select("api_id", "pid").unique("api_id", keep="first")
     for facts in (owners, _launch_facts(tables)):
         work = work.join(facts, on="api_id", how="left", maintain_order="left")
+    alone = _sizes_are_its_own(calls)
     ops = work.select(
         kind_of(pl.col("description"), pl.col("op_type")).alias("kind"),
         _name().alias("name"),
-        pl.col("gpuId").alias("device"),
-        pl.col("queueId").alias("queue"),
+        pl.when(~_PLACELESS).then("gpuId").alias("device"),
+        pl.when(~_PLACELESS).then("queueId").alias("queue"),
         pl.col("start").alias("start_ns"),
         pl.col("end").alias("end_ns"),
         *("api_id", "pid", "stream", "bytes"),
-        *(f"{size}_{axis}" for size in ("grid", "block") for axis in "xyz"),
+        *(pl.when(alone).then(f"{size}_{axis}").alias(f"{size}_{axis}") for _, size in _SIZES for axis in "xyz"),
     )
     dropped = rows.height - work.height
     text = "barrier records are not device work and are left out"
@@ -114,6 +121,12 @@ def _name() -> pl.Expr:
     return pl.when(description != "").then(description).otherwise(typed)
 
 
+def _sizes_are_its_own(calls: pl.DataFrame) -> pl.Expr:
+    """Whether the one record of sizes that a call can have is of this kernel: not when the call started several."""
+    graphs = calls.filter(build.call_kind("name") == "graph_launch")["api_id"].implode()
+    return (pl.len().over("api_id") == 1) & ~pl.col("api_id").is_in(graphs)
+
+
 def _launch_facts(tables: Tables) -> pl.DataFrame:
     """Stream, sizes and bytes, recorded with the launching call; absent for work that a graph launch enqueued."""
     sizes = {f"{rpd}{axis.upper()}": f"{ours}_{axis}" for rpd, ours in _SIZES for axis in "xyz"}
@@ -124,8 +137,6 @@ def _launch_facts(tables: Tables) -> pl.DataFrame:
     stream = pl.col("stream").str.strip_prefix("0x").str.to_integer(base=16, strict=False)
     return facts.with_columns(stream.alias("stream")).unique("api_id", keep="first")
 
-
-_SIZES = (("grid", "grid"), ("workgroup", "block"))
 
 READER = Reader(
     name="rpd",

@@ -28,6 +28,8 @@ _START = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*(?:\{\s*"traceEvents"\s*:\s*)?\[\s*
 _OWN = re.compile(rb'"desc"\s*:\s*"|"cat"\s*:\s*"api_op"|"name"\s*:\s*"GPU\d+"')
 _ROCPROF = re.compile(rb'"BeginNs"|"process_name"\s*,\s*"sort_index"')
 _MARKER = "UserMarker"
+# rocprofiler-sdk's source of RPD writes every copy as of GPU 0, queue 0
+_PLACELESS = pl.col("text").str.starts_with("MEMORY_COPY").fill_null(value=False)
 _US = 1_000
 _LONGEST_US = 1 << 42
 _OWNER = ("pid", "correlation")
@@ -125,7 +127,12 @@ def _linked(work: pl.DataFrame, calls: pl.DataFrame, flows: pl.DataFrame) -> pl.
     numbered = work.drop("flow").with_columns(nth).join(ends, on=place, how="left", maintain_order="left")
     linked = numbered.join(owners, on="flow", how="left", maintain_order="left")
     return linked.select(
-        _KIND.alias("kind"), "name", pl.col("track").alias("device"), pl.col("lane").alias("queue"), *_OWNER, *_TIMES
+        _KIND.alias("kind"),
+        "name",
+        pl.when(~_PLACELESS).then("track").alias("device"),
+        pl.when(~_PLACELESS).then("lane").alias("queue"),
+        *_OWNER,
+        *_TIMES,
     )
 
 
