@@ -55,8 +55,10 @@ def host_of(trace: Trace, ops: pl.DataFrame, origin: int) -> tuple[Host, Launche
     first = calls["start_ns"].gather(used.sort().head(1))
     since = int(first[0]) if first.len() else origin
     until = int(ops["end_ns"].max() or origin)  # type: ignore[arg-type]
+    # waits of other processes wait for other work
+    mine = pl.col("pid").is_in(calls["pid"].gather(used).unique().implode(), nulls_equal=True)
     waiting = pl.col("kind").is_in(["sync", "memcpy"]) & (pl.col("end_ns") > since) & (pl.col("start_ns") <= until)
-    rows = calls.filter(pl.col("launch_id").is_in(used.implode()) | waiting)
+    rows = calls.filter(pl.col("launch_id").is_in(used.implode()) | (mine & waiting))
     place = np.full(calls.height + 1, -1, dtype=np.int64)
     place[rows["launch_id"].to_numpy()] = np.arange(rows.height)
     launch = place[ops["launch_id"].fill_null(calls.height).to_numpy()]
