@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from trace_budget.errors import InputError
 from trace_budget.io.gunzip import Gunzip
+from trace_budget.io.utf16 import as_utf8
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -102,7 +103,7 @@ class _AsItWas(io.RawIOBase):
 
 
 class PlainStream:
-    """Reads the plain bytes of a file once, front to back; a context manager.
+    """Reads the plain bytes of a file once, front to back, text in UTF-16 as UTF-8; a context manager.
 
     `truncated` becomes True when the compressed stream turns out cut or damaged, with the reason in `damage`; all that
     was readable is delivered first. A zip archive is delivered as it is. A file that grows is read up to its size at
@@ -116,7 +117,7 @@ class PlainStream:
         self._bound = (allowed or limits()).bound(self.size_bytes)
         self._file = io.BufferedReader(_AsItWas(path, self.size_bytes))
         self.compression = compression_of(self._file.peek(4)[:4])
-        self._chunks = self._plain_chunks()
+        self._chunks = as_utf8(self._plain_chunks())
         self._rest = b""
 
     def __enter__(self) -> Self:

@@ -29,11 +29,11 @@ class Lines:
     broken by line breaks is joined again. What still has a wrong number of fields is dropped.
     """
 
-    def __init__(self, left: int, right: int) -> None:
-        fields = rf"(?:{_FIELD},){{{left + right}}}{_FIELD}"
-        self._sound = f"^{fields}$"
-        self._parts = rf"(?s)^((?:{_FIELD},){{{left}}})(.*)((?:,{_PLAIN_FIELD}){{{right}}})$"
-        self._begins = rf"^(?:{_FIELD},){{{left}}}" if left else '^"'
+    def __init__(self, left: int, right: int, separator: str = ",") -> None:
+        field, plain, self._two_rows = (part.replace(",", separator) for part in (_FIELD, _PLAIN_FIELD, _TWO_ROWS))
+        self._sound = f"^(?:{field}{separator}){{{left + right}}}{field}$"
+        self._parts = rf"(?s)^((?:{field}{separator}){{{left}}})(.*)((?:{separator}{plain}){{{right}}})$"
+        self._begins = rf"^(?:{field}{separator}){{{left}}}" if left else '^"'
 
     def fitting(self, lines: pl.Series, first_number: int) -> list[int]:
         """The numbers of the lines that are sound as they stand, of lines whose first has the number `first_number`."""
@@ -61,7 +61,7 @@ class Lines:
         )
         quoted = pl.concat_str(left, pl.lit('"'), inner.str.replace_all('"', '""', literal=True), pl.lit('"'), right)
         fits = pl.col("line").str.contains(self._sound)
-        two_rows = name.str.contains(_TWO_ROWS)
+        two_rows = name.str.contains(self._two_rows)
         line = pl.when(fits).then(pl.col("line")).when(~two_rows).then(quoted)
         return damaged.with_columns(line.alias("line")).filter(pl.col("line").str.contains(self._sound))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from pathlib import Path
 import polars as pl
 
 from trace_budget.errors import InputError
+from trace_budget.io.csv import cells as cell
+from trace_budget.io.csv.cells import Cells, header_cells, separator_of
 from trace_budget.io.csv.lines import Lines
 from trace_budget.io.dictionary import Dictionary
 from trace_budget.io.inflate import PlainStream
@@ -25,7 +26,7 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _FIRST_LINE = b"-"
 _NOTE_CELLS = 3  # a note may hold commas; no wanted table has so few columns
 
-Cells = tuple[str, ...]
+__all__ = ["Cells", "CsvFile", "CsvTable", "Shape", "first_lines", "header_cells", "read_csv"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +73,6 @@ class CsvFile:
         return tuple(table for table in self.tables if table.shape.name == name)
 
 
-def header_cells(line: str) -> Cells:
-    """Split a header line into its cells, without BOM, quotes and blanks around them; nothing when it is no CSV."""
-    try:
-        rows = list(csv.reader([line.removeprefix("\ufeff").strip()]))
-    except csv.Error:
-        return ()
-    return tuple(cell.strip() for cell in rows[0]) if rows else ()
-
-
 def first_lines(data: bytes, limit: int = 200) -> Iterator[str]:
     """Yield the first lines of a file that are not blank, to recognise its format by."""
     for line in data.removeprefix(_BOM).split(b"\n", limit)[:limit]:
@@ -94,7 +86,7 @@ def read_csv(path: Path, shapes: tuple[Shape, ...], header_like: str, ends: str 
     `header_like` is a regex found in every wanted header line (other lines are not tried), `ends` one for lines that
     close a table without opening a wanted one. Raises InputError for a line beyond 64 MiB.
     """
-    builder = _Builder(shapes, f"{header_like}|{ends}" if ends else header_like, bool(ends))
+    builder = _Builder(path, shapes, f"{header_like}|{ends}" if ends else header_like, bool(ends))
     with PlainStream(path) as stream:
         last = b"\n"
         for chunk in _whole_lines(stream):
@@ -123,7 +115,8 @@ def _whole_lines(stream: PlainStream) -> Iterator[bytes]:
 class _Builder:
     """Cuts a stream of lines into tables at header lines, and the tables' lines into columns."""
 
-    def __init__(self, shapes: tuple[Shape, ...], marks: str, ends_tables: bool) -> None:
+    def __init__(self, path: Path, shapes: tuple[Shape, ...], marks: str, ends_tables: bool) -> None:
+        self._path = path
         self._shapes = shapes
         self._marks = marks
         self._ends_tables = ends_tables
@@ -162,7 +155,7 @@ class _Builder:
         if shape is not None and self._damaged(shape, cells):
             self._odd_headers.append(number)
         elif shape is not None:
-            self._begin(_OpenTable(shape, cells), number)
+            self._begin(_OpenTable(shape, cells, separator_of(line), str(self._path)), number)
             if line.count('"') % 2:
                 self._odd_headers.append(number)
         else:
@@ -185,7 +178,7 @@ class _Builder:
         if self._doubt is None or not rows.len():
             return
         before, number = self._doubt
-        if len(header_cells(rows[0])) == before.width:
+        if len(header_cells(rows[0], before.separator)) == before.width:
             self._done.remove(before)
             self._open = before
             self._odd_headers.append(number)
@@ -251,12 +244,14 @@ class _Builder:
 class _OpenTable:
     """The table that is being read: its columns so far, and what was mended or dropped."""
 
-    def __init__(self, shape: Shape, header: Cells) -> None:
+    def __init__(self, shape: Shape, header: Cells, separator: str, where: str) -> None:
         self.shape = shape
+        self.separator = separator
         self._header = header
+        self._where = where
         names = [shape.column_of(cell) for cell in header]
         left = names.index(shape.wide) if shape.wide in names else len(names) - 1
-        self._lines = Lines(left, len(names) - 1 - left)
+        self._lines = Lines(left, len(names) - 1 - left, separator)
         self._index = {name: i for i, name in enumerate(names) if name in _wanted(shape) and name not in names[:i]}
         self._dictionaries = {name: Dictionary() for name in shape.texts if name in names}
         self._frames: list[pl.DataFrame] = []
@@ -304,16 +299,21 @@ class _OpenTable:
         return bool(sorted_out.dropped) and sorted_out.dropped[-1] == first_number + lines.len() - 1
 
     def _columns(self, lines: pl.Series) -> pl.DataFrame:
-        first = _FIRST_LINE + b"," * (self.width - 1)
+        first = _FIRST_LINE + self.separator.encode() * (self.width - 1)
         data = b"\n".join((first, lines.str.join("\n").item().encode()))
-        raw = pl.read_csv(data, has_header=False, infer_schema=False, columns=list(self._index.values()))
+        wanted = list(self._index.values())
+        raw = pl.read_csv(data, has_header=False, infer_schema=False, columns=wanted, separator=self.separator)
         columns = zip(self._index, raw.slice(1).get_columns(), strict=True)
         return pl.DataFrame([self._cast(name, column).alias(name) for name, column in columns])
 
     def _cast(self, name: str, column: pl.Series) -> pl.Series:
         if name in self._dictionaries:
             return self._dictionaries[name].codes(column)
-        return column.cast(pl.Int64, strict=False) if name in self.shape.integers else column
+        if name not in self.shape.integers:
+            return cell.decimals(name, column, self.separator, self._where)
+        numbers = cell.integers(name, column, self._where)
+        cell.refuse_unreadable(name, column, numbers, self._where)
+        return numbers
 
     def ends_with_new_name(self) -> bool:
         """Whether the last cell of the last row is a name that no other row has."""
