@@ -70,8 +70,8 @@ def read_trace(tables: Tables, format_name: str, source_bytes: int, rank: int | 
     gpus = gpus_of(tables)
     calls = _calls(tables, strings)
     recorded = pl.concat([kernels, _copies(tables), _memsets(tables)], how="diagonal")
-    found, unsure = with_processes(recorded, calls, ("device", "context"), str(tables.path), _RERECORD)
-    ops = renumbered(found.drop("context"), gpus)
+    owned, unsure = with_processes(recorded, calls, ("device", "context"), str(tables.path), _RERECORD)
+    ops = renumbered(owned.drop("context"), gpus)
     records = Records(
         ops=ops,
         calls=calls,
