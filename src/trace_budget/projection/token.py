@@ -40,9 +40,8 @@ class Token:
 def token_of(steps: Steps, asked: TokenInput) -> Token:
     """The token time: the step time divided by the tokens a sequence gets per step, unless the user knows the TPOT."""
     rows = steps.frame.filter(pl.col("used"))
-    intervals = rows["interval_ns"].drop_nulls()
-    measure = "interval" if rows.height >= 2 and intervals.len() else "window"
-    values = intervals if measure == "interval" else rows["window_ns"]
+    measure = steps.measure
+    values = rows[f"{measure}_ns"].drop_nulls()
     profiled = steps.step_ns / asked.tokens_per_step
     stated = ns_from_ms(asked.token_ms) if asked.token_ms is not None else None
     inflation = profiled / stated if stated else None

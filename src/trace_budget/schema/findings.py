@@ -24,6 +24,10 @@ class Steps:
     null without one), gpu_ops, kernels, complete, used (counts in medians), why_out.
     `op_step`: step_index of each row of gpu_ops, -1 for none (orphans, other devices, between steps).
     `phase`: the phase the used steps share. `method` and `confidence` (high, medium, low) say how they were found.
+    `level`: what a step of the frame is: pass, step or cycle. `pace`: served (start to next start) or device (window).
+    `op_pass`: the pass of each row of gpu_ops where layers are looked for, None where each step is one pass.
+    `says` and `denies`: what speaks for and against this reading, `settle` the option that chooses it, and `others` the
+    readings that the trace cannot exclude.
     """
 
     frame: pl.DataFrame
@@ -33,6 +37,13 @@ class Steps:
     method: str
     confidence: str
     caveats: tuple[Caveat, ...] = ()
+    level: str = "step"
+    pace: str = "served"
+    op_pass: Int32Array | None = None
+    says: tuple[str, ...] = ()
+    denies: tuple[str, ...] = ()
+    settle: str = ""
+    others: tuple[Steps, ...] = ()
 
     @property
     def used(self) -> Int32Array:
@@ -40,12 +51,23 @@ class Steps:
         return self.frame.filter(pl.col("used"))["step_index"].to_numpy()
 
     @property
-    def step_ns(self) -> float:
-        """Median step time in ns over the used steps: the interval where several follow each other, else the window."""
+    def measure(self) -> str:
+        """What a step's time is: interval where several follow each other and the served pace counts, else window."""
         rows = self.frame.filter(pl.col("used"))
-        intervals = rows["interval_ns"].drop_nulls()
-        value = intervals.median() if rows.height >= 2 and intervals.len() else rows["window_ns"].median()
-        return float(value) if isinstance(value, (int, float)) else float("nan")
+        several = rows.height >= 2 and rows["interval_ns"].drop_nulls().len() > 0
+        return "interval" if several and self.pace == "served" else "window"
+
+    @property
+    def step_ns(self) -> float:
+        """Step time in ns over the used steps: the median of their measure, weighted over classes that differ."""
+        column = f"{self.measure}_ns"
+        rows = self.frame.filter(pl.col("used") & pl.col(column).is_not_null())
+        keys = [name for name in ("phase", "class_index") if name in rows.columns]
+        counted = self.frame.filter(pl.col("used")).group_by(keys).agg(pl.len().alias("weight"))
+        usual = rows.group_by(keys).agg(pl.col(column).median().alias("ns")).join(counted, on=keys)
+        if usual.is_empty():
+            return float("nan")
+        return float(np.average(usual["ns"].to_numpy(), weights=usual["weight"].to_numpy()))
 
 
 @dataclass(frozen=True, slots=True)

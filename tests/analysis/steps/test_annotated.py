@@ -113,8 +113,9 @@ def test_a_recording_window_that_holds_several_engine_steps_is_no_step() -> None
             with tape.range(DECODE):
                 tape.launch("a b c")
     steps = find_steps(tape.trace())
+    # what runs unmarked between them, more than in them, is part of each step
     assert steps.frame["name"].to_list() == [DECODE] * 3
-    assert codes(steps)["ops_outside_steps"] == 30
+    assert steps.frame["kernels"].to_list() == [13] * 3
 
 
 def test_a_word_around_several_engine_steps_is_a_window_too() -> None:

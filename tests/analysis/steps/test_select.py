@@ -110,15 +110,21 @@ def test_three_steps_tell_no_outlier_and_five_percent_are_none() -> None:
     assert why(find_steps(tape.trace())) == [""] * 6
 
 
-def test_unlike_steps_of_one_phase_are_not_averaged() -> None:
+def test_unlike_steps_of_one_phase_that_come_again_all_count() -> None:
     eager = "p q r s t u v w x y z "
-    trace = run(*[(DECODE, KERNELS, 10), (DECODE, eager * 2, 10)] * 3).trace()
+    order = (0, 0, 1, 0, 1, 1)
+    trace = run(*[(DECODE, (KERNELS, eager * 2)[one], 10) for one in order]).trace()
     steps = find_steps(trace)
-    assert why(steps) == ["other kernels", ""] * 3
-    assert codes(steps) == {"unlike_steps": "note"}
+    assert why(steps) == [""] * 6
+    assert codes(steps) == {"kernels_per_step_vary": "warning"}
     picked = find_steps(trace, Scope(steps=":"))
     assert why(picked) == [""] * 6
-    assert codes(picked) == {"kernels_per_step_vary": "warning"}
+
+
+def test_unlike_steps_of_one_phase_in_strict_turns_are_parts_of_one() -> None:
+    sampler = "p q r s t u v w x y z "
+    steps = find_steps(run(*[(DECODE, KERNELS, 10), (DECODE, sampler * 2, 10)] * 3).trace())
+    assert steps.frame["kernels"].to_list() == [len(KERNELS.split()) + 22] * 3
 
 
 def test_nearly_alike_steps_count_together_and_it_is_said() -> None:

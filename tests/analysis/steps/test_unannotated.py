@@ -42,8 +42,8 @@ def test_without_idle_time_the_delimiter_closes_its_step() -> None:
     for _ in range(5):
         tape.run(LAYER * 6 + "sample")
     steps = find_steps(tape.trace())
-    assert steps.frame["kernels"].to_list() == [43] * 4
-    firsts = [steps.op_step.tolist().index(step) for step in range(4)]
+    assert steps.frame["kernels"].to_list() == [43] * 5
+    firsts = [steps.op_step.tolist().index(step) for step in range(5)]
     names = tape.trace().gpu_ops["name"].to_list()
     assert {names[first - 1] for first in firsts if first} == {"sample"}
 
@@ -67,8 +67,16 @@ def test_a_prefill_between_decode_steps_is_a_step_of_another_class() -> None:
     assert steps.step_ns == 480 * US
 
 
-def test_a_repetition_without_layers_inside_may_be_the_layers_of_one_step() -> None:
+def test_what_runs_once_at_the_ends_makes_the_repetition_layers_of_one_pass() -> None:
     tape = Tape().run("embed " + LAYER * 24 + "head sample")
+    steps = find_steps(tape.trace())
+    assert steps.frame["kernels"].to_list() == [len(LAYER.split()) * 24 + 3]
+    assert steps.level == "pass"
+    assert "one_pass" in caveats(tape)
+
+
+def test_a_repetition_without_layers_inside_may_be_the_layers_of_one_step() -> None:
+    tape = Tape().run(LAYER * 24)
     steps = find_steps(tape.trace())
     assert steps.confidence == "low"
     assert "steps_maybe_layers" in caveats(tape)

@@ -7,12 +7,10 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from trace_budget.analysis.steps.annotated import Found, by_annotations, by_gpu_annotations, by_marker_time
+from trace_budget.analysis.readings.hypotheses import hypotheses
+from trace_budget.analysis.steps.annotated import Found
 from trace_budget.analysis.steps.classes import classify
-from trace_budget.analysis.steps.grammar import GRAMMARS, user_grammar
-from trace_budget.analysis.steps.graph_launches import by_graph_launches
 from trace_budget.analysis.steps.select import choose
-from trace_budget.analysis.steps.unannotated import by_delimiter, by_idle_gaps, whole_trace
 from trace_budget.analysis.steps.unlinked import own_unlinked
 from trace_budget.errors import NotInTraceError
 from trace_budget.intervals import covered_length, union_length_by_group
@@ -35,12 +33,18 @@ def find_steps(trace: Trace, scope: Scope | None = None) -> Steps:
     in_scope, process_caveats = _in_scope(trace, device)
     if not in_scope.any():
         raise NotInTraceError("no device work in this trace", where=trace.path, expected="kernels, copies or memsets")
-    found, pattern_caveats = _first_method(trace, in_scope, scope)
+    ordered, pattern_caveats = hypotheses(trace, in_scope, scope)
+    found = ordered[0]
     found = _without_empty(replace(found, op_step=own_unlinked(trace, in_scope, found.op_step)))
     frame = classify(trace, _table(trace, found), found.op_step)
-    frame, phase, more = choose(trace, frame, scope)
+    whole, barren = _closed(trace, found)
+    frame = frame.with_columns(pl.Series("whole", whole), pl.Series("barren", barren))
+    frame, phase, more = choose(trace, frame, scope, found.op_step, found.cut_off)
     caveats = (*caveats, *process_caveats, *pattern_caveats, *found.caveats, *more, *_outside(trace, in_scope, found))
-    return Steps(frame, found.op_step, device, phase, found.method, found.confidence, caveats)
+    return Steps(
+        frame, found.op_step, device, phase, found.method, found.confidence, caveats,
+        level=found.level, op_pass=found.op_pass, says=found.says, denies=found.denies,
+    )  # fmt: skip
 
 
 def _outside(trace: Trace, in_scope: np.ndarray, found: Found) -> tuple[Caveat, ...]:
@@ -122,27 +126,6 @@ def _in_scope(trace: Trace, device: int | None) -> tuple[np.ndarray, tuple[Cavea
     return chosen, (Caveat("several_processes_on_device", text, work.height, "warning"),)
 
 
-def _first_method(trace: Trace, in_scope: np.ndarray, scope: Scope) -> tuple[Found, tuple[Caveat, ...]]:
-    """The most trustworthy method that finds steps; the user's pattern goes before all others."""
-    caveats: tuple[Caveat, ...] = ()
-    if scope.step_pattern:
-        own = (user_grammar(scope.step_pattern),)
-        for annotated in (by_annotations, by_gpu_annotations, by_marker_time):
-            if found := annotated(trace, in_scope, own):
-                return found, ()
-        text = f"no range whose text matches the step pattern {scope.step_pattern!r} holds device work: it was not used"
-        caveats = (Caveat("step_pattern_unused", text, 1, "warning"),)
-    for annotated in (by_annotations, by_gpu_annotations):
-        if found := annotated(trace, in_scope, GRAMMARS):
-            return found, caveats
-    if found := by_graph_launches(trace, in_scope) or by_marker_time(trace, in_scope, GRAMMARS):
-        return found, caveats
-    for unannotated in (by_delimiter, by_idle_gaps):
-        if found := unannotated(trace, in_scope):
-            return found, caveats
-    return whole_trace(in_scope, scope.steps is not None), caveats
-
-
 def _without_empty(found: Found) -> Found:
     """Drop steps that own no op and renumber the rest."""
     owned = np.bincount(found.op_step[found.op_step >= 0], minlength=len(found.names)) > 0
@@ -154,6 +137,7 @@ def _without_empty(found: Found) -> Found:
         names=tuple(found.names[i] for i in kept),
         parsed=tuple(found.parsed[i] for i in kept),
         host_ns=tuple(found.host_ns[i] for i in kept),
+        cut_off=tuple(int(np.searchsorted(kept, i)) for i in found.cut_off if owned[i]),
         op_step=op_step,
     )
 
@@ -184,6 +168,36 @@ def _table(trace: Trace, found: Found) -> pl.DataFrame:
         )
         .with_columns(pl.when(pl.col("window_ns").is_not_null()).then("busy_ns").alias("busy_ns"))
     )
+
+
+def _closed(trace: Trace, found: Found) -> tuple[np.ndarray, np.ndarray]:
+    """Which steps are known to be whole, and which own launches without work.
+
+    A step is whole whose annotation is closed and each of whose launches has its work.
+    """
+    count = len(found.names)
+    hosts = [host or (0, 0) for host in found.host_ns]
+    if found.method != "annotations" or trace.calls.is_empty() or count == 0:
+        return np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
+    owner = np.zeros(trace.calls.height, dtype=np.bool_)
+    owner[trace.gpu_ops["launch_id"].drop_nulls().to_numpy()] = True
+    kinds = trace.calls["kind"].is_in(["launch", "graph_launch"]).to_numpy()
+    barren = trace.calls["start_ns"].to_numpy()[kinds & ~owner]
+    begin, end = np.array(hosts, dtype=np.int64).T
+    without = np.searchsorted(barren, end, side="left") - np.searchsorted(barren, begin, side="left")
+    whole: np.ndarray = (without == 0) & (end > begin)
+    for edge, like in ((0, 1), (count - 1, count - 2)) if count > 1 else ():
+        whole[edge] &= not _cut_short(trace, found.op_step, edge, like)
+    return whole, without > 0
+
+
+def _cut_short(trace: Trace, op_step: np.ndarray, edge: int, like: int) -> bool:
+    """Whether the first step runs only the end of what its neighbour runs, or the last only the begin."""
+    names = trace.gpu_ops["name"].to_physical().to_numpy()
+    one, other = names[op_step == edge], names[op_step == like]
+    if one.size >= other.size or one.size == 0:
+        return False
+    return bool((one == (other[-one.size :] if edge < like else other[: one.size])).all())
 
 
 def _facts(found: Found) -> pl.DataFrame:

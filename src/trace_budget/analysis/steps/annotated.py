@@ -21,7 +21,9 @@ SAME = 0.5  # device copies of one name that overlap by this share of the later 
 class Found:
     """Steps as a method finds them: per-step facts in host order and the step of each op (-1 for none).
 
-    `host_ns` is where the host annotation begins and ends (None without one).
+    `host_ns` is where the host annotation begins and ends (None without one). `level` is what one of them is: pass,
+    step or cycle. `op_pass` numbers the passes inside them, -1 for ops of none; None where each is one. `cut_off` are
+    those known to be incomplete. `says` and `denies` are what speaks for and against this reading.
     """
 
     names: tuple[str, ...]
@@ -31,6 +33,11 @@ class Found:
     method: str
     confidence: str
     caveats: tuple[Caveat, ...] = ()
+    level: str = "step"
+    op_pass: Int32Array | None = None
+    cut_off: tuple[int, ...] = ()
+    says: tuple[str, ...] = ()
+    denies: tuple[str, ...] = ()
 
 
 def by_annotations(trace: Trace, in_scope: np.ndarray, grammars: tuple[Grammar, ...]) -> Found | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from trace_budget.analysis.readings.cycles import PartsOf
 from trace_budget.errors import NotInTraceError, UsageError
 from trace_budget.schema.caveats import advice_for
-from trace_budget.schema.findings import PHASES
+from trace_budget.schema.findings import PHASES, Int32Array
 from trace_budget.schema.options import Scope
 from trace_budget.schema.trace import Caveat, Trace
 
@@ -16,15 +17,23 @@ SIGMA_PER_MAD = 1.4826
 OUTLIER_SHARE = 0.05  # a step within 5 % of the median is never an outlier, however quiet the rest is
 PARTIAL_SHARE = 0.98
 FEWEST = 4  # steps that tell what an outlier is
+RARE = 0.1  # share of the steps up to which outliers are outliers
+FEW = 2  # so many may be, however few steps there are: the first and one that stalls
+TWICE = 2.0  # variants of one step last at most so many times as long as each other
 LEFT_OUT = (("partial_steps", "partial"), ("outlier_steps", "outlier"), ("unlike_steps", "other kernels"))
 
 
-def choose(trace: Trace, steps: pl.DataFrame, scope: Scope) -> tuple[pl.DataFrame, str, tuple[Caveat, ...]]:
+def choose(
+    trace: Trace, steps: pl.DataFrame, scope: Scope, op_step: Int32Array, cut_off: tuple[int, ...] = ()
+) -> tuple[pl.DataFrame, str, tuple[Caveat, ...]]:
     """Add complete, used and why_out; return the table, the phase of the used steps and caveats.
+
+    `cut_off` are steps known to be incomplete; `whole` (a column, where the method knows) says that all launches of a
+    step are in the trace with their work, `barren` that some own none.
 
     Raises NotInTraceError when no step is left, UsageError for an unreadable step range.
     """
-    steps = _completeness(trace, steps)
+    steps = _completeness(trace, steps, cut_off)
     asked = _asked(steps, scope)
     phase = scope.phase or _main_phase(steps.filter(asked))
     why = (
@@ -36,15 +45,18 @@ def choose(trace: Trace, steps: pl.DataFrame, scope: Scope) -> tuple[pl.DataFram
         .then(pl.lit("partial"))
         .otherwise(pl.lit(""))
     )
-    steps = _one_class(steps.with_columns(why.alias("why_out")), explicit=scope.steps is not None)
+    steps = _alike(trace, steps.with_columns(why.alias("why_out")), op_step, explicit=scope.steps is not None)
     if scope.steps is None:
         steps = _without_outliers(steps)
     steps = _always_one(steps.with_columns((pl.col("why_out") == "").alias("used")), trace, scope, phase)
     return steps, phase, _caveats(steps)
 
 
-def _completeness(trace: Trace, steps: pl.DataFrame) -> pl.DataFrame:
-    """Mark partial steps: a first or last one that runs fewer kernels than its like, and the last of a cut file."""
+def _completeness(trace: Trace, steps: pl.DataFrame, cut_off: tuple[int, ...]) -> pl.DataFrame:
+    """Mark partial steps: a first or last one that runs fewer kernels than its like, and the last of a cut file.
+
+    A step whose launches all have their work is whole, however few they are: experts, requests and drafts vary.
+    """
     edge = pl.col("step_index").is_in([0, steps.height - 1])
     like = pl.col("kernels").filter(~edge).min().fill_null(pl.col("kernels").max()).over("phase", "class_index")
     alone = edge.all().over("phase", "class_index")
@@ -53,7 +65,13 @@ def _completeness(trace: Trace, steps: pl.DataFrame) -> pl.DataFrame:
     usual = pl.col("kernels").filter(~edge).median().over("phase")
     lost = alone & (pl.col("phase") != "other") & (pl.col("kernels") < PARTIAL_SHARE * usual)
     most = pl.col("kernels").median().over("phase")
-    short = edge & ((pl.col("kernels") < PARTIAL_SHARE * like) | lost | (pl.col("kernels") < 0.5 * most))
+    short = edge & (
+        ((pl.col("kernels") < PARTIAL_SHARE * like) & ~pl.col("whole"))
+        | (lost & ~pl.col("whole"))
+        | (pl.col("kernels") < 0.5 * most)
+    )
+    short |= pl.col("step_index").is_in(list(cut_off))
+    short |= pl.col("barren") & (pl.col("kernels") < PARTIAL_SHARE * most)
     cut = pl.lit(not trace.complete) & (pl.col("start_ns") == pl.col("start_ns").max())
     partial = short.fill_null(value=False) | cut.fill_null(value=False)
     return steps.with_columns((~partial).alias("complete"))
@@ -98,35 +116,57 @@ def _main_phase(steps: pl.DataFrame) -> str:
     )
 
 
-def _one_class(steps: pl.DataFrame, explicit: bool) -> pl.DataFrame:
-    """Of unlike steps keep the class that holds the most device time.
+def _alike(trace: Trace, steps: pl.DataFrame, op_step: Int32Array, explicit: bool) -> pl.DataFrame:
+    """Of unlike steps keep all that are legitimate: classes that come again, of one phase or variants of one model.
 
-    Steps the user picked are only told apart where no annotation names their phase.
+    A class that is rare and not repeated is an outlier. Where no annotation names the phase, steps of unlike names may
+    be of another phase: only variants of the class that holds most device time stay, of about its length. Steps the
+    user picked are only told apart there.
     """
     inside = steps.filter(pl.col("why_out") == "")
     inside = inside.filter(pl.col("phase") == "other") if explicit else inside
     if inside["class_index"].n_unique() < 2:
         return steps
-    time = inside.group_by("class_index").agg(pl.col("busy_ns").sum())
-    main = time.sort("busy_ns", "class_index", descending=[True, False], nulls_last=True)["class_index"][0]
-    unlike = pl.col("step_index").is_in(inside["step_index"].to_list()) & (pl.col("class_index") != main)
+    time = inside.group_by("class_index").agg(
+        pl.col("busy_ns").sum(), pl.col("busy_ns").median().alias("usual"), pl.len().alias("steps")
+    )
+    ranked = time.sort("busy_ns", "class_index", descending=[True, False], nulls_last=True)
+    main, usual = ranked["class_index"][0], ranked["usual"][0] or 1.0
+    parts = PartsOf(trace, op_step, steps["class_index"].fill_null(-1).to_numpy().astype(np.int64))
+    same = [int(c) for c in ranked["class_index"].to_list() if parts.same_names(int(c), int(main))]
+    known, again = pl.col("class_index").is_in(same), pl.col("steps") > 1
+    legitimate = ranked.filter(again | (known & (pl.col("steps") > RARE * inside.height)))
+    if (inside["phase"] == "other").any():
+        near = pl.col("usual").is_between(usual / TWICE, usual * TWICE)
+        legitimate = legitimate.filter(near & known)
+    kept = {main, *legitimate["class_index"].to_list()}
+    unlike = pl.col("step_index").is_in(inside["step_index"].to_list()) & ~pl.col("class_index").is_in(list(kept))
     return steps.with_columns(pl.when(unlike).then(pl.lit("other kernels")).otherwise("why_out").alias("why_out"))
 
 
 def _without_outliers(steps: pl.DataFrame) -> pl.DataFrame:
-    """Leave out warm-up and stalled steps: far from their peers' median in window, or followed by a long pause."""
-    rows = steps.filter(pl.col("why_out") == "")
-    far = pl.Series(np.zeros(rows.height, dtype=bool))
-    for column in ("window_ns", "interval_ns"):
-        values = rows[column].drop_nulls().cast(pl.Float64).to_numpy()
-        if values.size < FEWEST:
-            continue
-        median = float(np.median(values))
-        spread = SIGMA_PER_MAD * float(np.median(np.abs(values - median)))
-        distance = (rows[column] - median).abs()
-        far |= (distance > max(OUTLIER_SIGMAS * spread, OUTLIER_SHARE * median)).fill_null(value=False)
-    out = pl.col("step_index").is_in(rows["step_index"].filter(far).to_list())
-    return steps.with_columns(pl.when(out).then(pl.lit("outlier")).otherwise("why_out").alias("why_out"))
+    """Leave out warm-up and stalled steps: far from their class's median in window, or followed by a long pause.
+
+    Outliers are rare; what is far from the median more often is a class of its own (another batch, a clock state).
+    """
+    out: list[int] = []
+    for rows in steps.filter(pl.col("why_out") == "").partition_by("class_index"):
+        for column in ("window_ns", "interval_ns"):
+            far = _far(rows[column])
+            if far.sum() <= max(RARE * rows.height, FEW):
+                out += rows["step_index"].filter(far).to_list()
+    stray = pl.col("step_index").is_in(out)
+    return steps.with_columns(pl.when(stray).then(pl.lit("outlier")).otherwise("why_out").alias("why_out"))
+
+
+def _far(column: pl.Series) -> pl.Series:
+    """Which values lie far from the median, compared with how much the others vary."""
+    values = column.drop_nulls().cast(pl.Float64).to_numpy()
+    if values.size < FEWEST:
+        return pl.Series(np.zeros(column.len(), dtype=bool))
+    median = float(np.median(values))
+    spread = SIGMA_PER_MAD * float(np.median(np.abs(values - median)))
+    return ((column - median).abs() > max(OUTLIER_SIGMAS * spread, OUTLIER_SHARE * median)).fill_null(value=False)
 
 
 def _always_one(steps: pl.DataFrame, trace: Trace, scope: Scope, phase: str) -> pl.DataFrame:
