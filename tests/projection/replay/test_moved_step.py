@@ -168,7 +168,7 @@ def test_an_op_of_no_length_and_one_that_starts_with_it_do_not_hold_each_other(f
 
 
 def test_an_op_that_ran_beside_the_first_one_does_not_overtake_it() -> None:
-    ops = ("x", 11.0, 31.0, 1.0), ("a", 36.0, 18.0, 21.0), ("b", 51.0, 2.0, 22.5), ("x", 90.0, 1.0, 81.0)
+    ops = ("b", 11.0, 31.0, 1.0), ("a", 36.0, 18.0, 21.0), ("b", 51.0, 2.0, 22.5), ("a", 90.0, 1.0, 81.0)
     beside = launched(*ops, steps=(*(builders.Range(at, at + 5) for at in (0, 20, 80)),))
     moved = moved_step(beside, chosen_claims(beside, Candidate("", Change(free=True), Selection("a"))), 1, 1)
     assert moved.start_ns.tolist() == [0, 15_000]
