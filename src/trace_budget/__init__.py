@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from trace_budget.questions.compare import compare as compare
     from trace_budget.questions.doctor import doctor as doctor
     from trace_budget.questions.estimate import estimate as estimate
+    from trace_budget.questions.explain import explain as explain
     from trace_budget.questions.formats import formats as formats
     from trace_budget.questions.ingest import ingest as ingest
     from trace_budget.questions.kernels import kernels as kernels

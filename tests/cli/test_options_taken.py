@@ -58,7 +58,7 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
         ("TRACE", "-o", "large", *HERE, *LARGE),
     ],
     "ingest": [("TRACE", "-o", "out")],
-    **{name: [()] for name in ("formats", "schema", "doctor")},
+    **{name: [()] for name in ("formats", "schema", "explain", "doctor")},
 }
 # Frames that read every field whatever the question: they copy, compare and check.
 BOOKKEEPING = {"stated", "savings", "__post_init__", "__hash__", "__eq__", "__repr__", "over", "is_stated", "_identity"}

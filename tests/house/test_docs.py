@@ -16,7 +16,12 @@ DOCS = sorted(path for path in (ROOT / "docs").rglob("*.md"))
 PAGES = [*DOCS, *ROOT.glob("*.md")]
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 BLOCK = re.compile(r"^```sh(?: [\w-]+)*\n(.*?)^```", re.DOTALL | re.MULTILINE)
-GENERATED = {"cli_page": "cli.md", "schema_page": "schema.md", "dataset_page": "dataset.md"}
+GENERATED = {
+    "cli_page": "cli.md",
+    "schema_page": "schema.md",
+    "dataset_page": "dataset.md",
+    "glossary_page": "glossary.md",
+}
 
 
 def generator(name: str) -> ModuleType:

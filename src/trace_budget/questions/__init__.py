@@ -16,7 +16,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Answer": ("project", "threshold", "rank", "compare", "estimate", "report"),
     "Structure": ("kernels", "steps", "layers", "overlap", "timeline", "check"),
     "Many traces": ("batch", "ingest"),
-    "Data": ("formats", "schema", "doctor"),
+    "Data": ("formats", "schema", "explain", "doctor"),
 }
 NAMES: tuple[str, ...] = tuple(name for names in GROUPS.values() for name in names)
 
