@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from trace_budget.analysis.layers.names import Names
 from trace_budget.analysis.layers.sequence import Cut, cut_sequence
 from trace_budget.analysis.layers.tandem import best_run, candidate_periods
 
@@ -218,7 +219,7 @@ def test_a_users_count_that_nothing_shows_leaves_what_the_trace_shows() -> None:
 
 def opened(text: str, *norms: str) -> Cut:
     names = sorted(set(text.split()))
-    return cut_sequence(numbered(text), norms=np.array([names.index(norm) for norm in norms], dtype=np.int64))
+    return cut_sequence(numbered(text), names=Names(norms=np.array([name in norms for name in names])))
 
 
 def test_a_layer_opens_with_the_norm_that_is_fused_into_the_end_of_the_one_before() -> None:

@@ -8,10 +8,10 @@ import polars as pl
 from trace_budget.analysis.layers.beside import side_layers, side_positions
 from trace_budget.analysis.layers.lanes import Lane, kernels_of, lanes_of
 from trace_budget.analysis.layers.modules import ModuleLayers, by_modules
-from trace_budget.analysis.layers.norms import norm_codes
+from trace_budget.analysis.layers.names import Names, names_of
 from trace_budget.analysis.layers.sequence import Cut, cut_sequence
 from trace_budget.analysis.layers.sites import lane_positions
-from trace_budget.schema.findings import Int32Array, Int64Array, Layers, Segment, Steps
+from trace_budget.schema.findings import Int32Array, Layers, Segment, Steps
 from trace_budget.schema.options import Scope
 from trace_budget.schema.trace import Caveat, Trace
 
@@ -25,16 +25,12 @@ def find_layers(trace: Trace, steps: Steps, scope: Scope | None = None) -> Layer
     """
     wanted = scope.layers if scope else None
     kernels = kernels_of(trace, steps)
-    lanes = lanes_of(kernels)
+    lanes, names = lanes_of(kernels), names_of(trace.gpu_ops["name"])
     modules = by_modules(trace, steps) if wanted is None else None
-    cuts = (
-        [_named(lane, modules) for lane in lanes]
-        if modules
-        else _repeated(lanes, wanted, norm_codes(trace.gpu_ops["name"]))
-    )
+    cuts = [_named(lane, modules) for lane in lanes] if modules else _repeated(lanes, wanted, names)
     op_layer = np.full(trace.gpu_ops.height, -1, dtype=np.int32)
     op_position = np.full(trace.gpu_ops.height, -1, dtype=np.int32)
-    placed = lane_positions(lanes, cuts)
+    placed = lane_positions(lanes, cuts, names)
     for lane, cut, positions in zip(lanes, cuts, placed.positions, strict=True):
         op_layer[lane.ops] = cut.layer
         op_position[lane.ops] = positions
@@ -49,14 +45,14 @@ def _named(lane: Lane, modules: ModuleLayers) -> Cut:
     return Cut(layer, count, (), f"modules ({modules.module})", modules.confidence)
 
 
-def _repeated(lanes: list[Lane], wanted: int | None, norms: Int64Array) -> list[Cut]:
+def _repeated(lanes: list[Lane], wanted: int | None, names: Names) -> list[Cut]:
     """The layers of each lane by repetition; lanes with one sequence share one search."""
     known: dict[bytes, Cut] = {}
     cuts: list[Cut] = []
     for lane in lanes:
         key = lane.codes.tobytes()
         if key not in known:
-            known[key] = cut_sequence(lane.codes, wanted, norms)
+            known[key] = cut_sequence(lane.codes, wanted, names)
         cuts.append(known[key])
     return cuts
 
@@ -110,9 +106,9 @@ def _result(
 ) -> Layers:
     counts = np.array([cut.layers for cut in cuts], dtype=np.int64)
     if not counts.any():
-        text = "no repeated layers found: layers and positions are unknown (--layers N sets the count)"
-        none = Caveat("no_layers", text, 1, "warning")
-        return Layers(op_layer, op_position, wanted or 0, (), "user" if wanted else "none", "low", (none,))
+        return Layers(
+            op_layer, op_position, wanted or 0, (), "user" if wanted else "none", "low", (_unknown(cuts, wanted),)
+        )
     values, votes = np.unique(counts[counts > 0], return_counts=True)
     layers = int(values[np.argmax(votes)])
     lane, best = next((lane, cut) for lane, cut in zip(lanes, cuts, strict=True) if cut.layers == layers)
@@ -126,18 +122,39 @@ def _result(
         tuple(Segment(lane.stream, int(lane.ops[s.first]), s.period, s.repeats, s.layers) for s in best.segments),
         "user" if wanted else best.method,
         confidence,
-        _caveats(layers, other, wanted, unplaced),
+        _caveats(best, other, wanted, unplaced),
     )
 
 
-def _caveats(layers: int, other: int, wanted: int | None, unplaced: int) -> tuple[Caveat, ...]:
+def _unknown(cuts: list[Cut], wanted: int | None) -> Caveat:
+    """Why there are no layers: nothing repeats, or what does may be one layer or several."""
+    possible = next((cut.possible for cut in cuts if cut.possible), ())
+    if not possible:
+        text = "no repeated layers found: layers and positions are unknown (--layers N sets the count)"
+        return Caveat("no_layers", text, 1, "warning")
+    counts = f"{', '.join(map(str, possible[:-1]))} or {possible[-1]}" if len(possible) > 1 else str(possible[0])
+    text = (
+        f"what repeats holds several places where tokens mix: these may be {counts} layers, so layers and positions are"
+        f" unknown{'' if wanted else ' (--layers N or --model tells)'}"
+    )
+    return Caveat("layers_ambiguous", text, len(possible), "warning")
+
+
+def _caveats(best: Cut, other: int, wanted: int | None, unplaced: int) -> tuple[Caveat, ...]:
     out: list[Caveat] = []
     if other:
-        text = f"{other} step(s) show another layer count than {layers}, or none"
+        text = f"{other} step(s) show another layer count than {best.layers}, or none"
         out.append(Caveat("layers_vary", text, other, "warning"))
-    if wanted and layers != wanted:
-        text = f"the trace shows {layers} layers, {wanted} were asked for; hits are counted over {wanted}"
+    shown = best.shown if best.shown is not None else best.layers
+    if wanted and shown and shown != wanted:
+        text = f"the trace shows {shown} layers, {wanted} were asked for; hits are counted over {wanted}"
         out.append(Caveat("layers_overridden", text, 1, "warning"))
+    if best.passes > 1:
+        text = (
+            f"every counted step runs the model {best.passes} times (of {best.layers} layers each): calls per step are"
+            " those of all passes together"
+        )
+        out.append(Caveat("several_passes", text, best.passes, "warning"))
     if unplaced:
         text = (
             f"{unplaced} kernels stand in layers too long or of too many kinds: their position in the layer is unknown"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from trace_budget.analysis.layers.names import OPAQUE, Names
 from trace_budget.analysis.layers.tandem import Run
 from trace_budget.schema.findings import Int64Array
 
@@ -12,7 +13,9 @@ EDGE_SHARE = 1 / 3  # share of these kernels that makes an odd layer at the edge
 LONGEST = 2  # usual layers that one odd layer may be long
 
 
-def with_edges(codes: Int64Array, starts: Int64Array, run: Run, bounds: tuple[int, int]) -> tuple[Int64Array, int]:
+def with_edges(
+    codes: Int64Array, starts: Int64Array, run: Run, bounds: tuple[int, int], names: Names = OPAQUE
+) -> tuple[Int64Array, int]:
     """Starts of the layers of a run and of the odd ones beside it, inside bounds; and where the last one ends.
 
     A dense layer before MoE layers, or a last layer with other fusions, is not in the repetition but runs much of what
@@ -26,11 +29,12 @@ def with_edges(codes: Int64Array, starts: Int64Array, run: Run, bounds: tuple[in
         usual = int(np.median(np.diff(np.append(starts, run.stop))))
         return starts, min(int(starts[-1]) + usual, bounds[1])
     stop = _core_end(codes, int(starts[-1]), _usual(starts, run), core, bounds[1])
-    before = _odd(codes[bounds[0] : starts[0]], core) + bounds[0]
-    after = _odd(codes[stop : bounds[1]], core) + stop
+    low, high = _room(codes, (int(starts[0]), stop), bounds, names)
+    before = _odd(codes[low : starts[0]], core, names) + low
+    after = _odd(codes[stop:high], core, names) + stop
     every = np.concatenate((before, starts, after))
     stop = _core_end(codes, int(every[-1]), _usual(starts, run), core, bounds[1])
-    return _snapped(codes, every, stop, core, bounds)
+    return _snapped(codes, every, stop, core, bounds, names)
 
 
 def _usual(starts: Int64Array, run: Run) -> int:
@@ -81,19 +85,36 @@ def _core_end(codes: Int64Array, begin: int, usual: int, core: Int64Array, bound
     return begin + int(places[again[0] - 1 if again.size else -1]) + 1
 
 
-def _odd(rest: Int64Array, core: Int64Array) -> Int64Array:
-    """Places in a leftover stretch where odd layers begin: as many as most core kernels occur there."""
+def _odd(rest: Int64Array, core: Int64Array, names: Names) -> Int64Array:
+    """Places in a leftover stretch where odd layers begin: as many as most core kernels occur there.
+
+    Where tokens mix as in the layers there is a layer, whatever else it runs.
+    """
     present = np.array([np.count_nonzero(rest == name) for name in core])
+    mixing = np.unique(present[names.are("mixers", core)])
     values, votes = np.unique(present[present > 0], return_counts=True)
-    if values.size == 0 or votes.max() < max(EDGE_SHARE * core.size, 2):
+    if mixing.size == 1 and mixing[0] > 0:
+        many = mixing[0]
+    elif values.size == 0 or votes.max() < max(EDGE_SHARE * core.size, 2):
         return np.zeros(0, np.int64)
-    candidates = core[present == values[np.argmax(votes)]]
+    else:
+        many = values[np.argmax(votes)]
+    candidates = core[present == many]
     first = min(candidates, key=lambda name: int(np.flatnonzero(rest == name)[0]))
     return np.flatnonzero(rest == first)
 
 
+def _room(codes: Int64Array, inside: tuple[int, int], bounds: tuple[int, int], names: Names) -> tuple[int, int]:
+    """The bounds, drawn in to the nearest embedding or head: beyond these another model's layers begin."""
+    ends = names.are("ends", codes) & ~np.isin(codes, codes[inside[0] : inside[1]])
+    before = np.flatnonzero(ends[bounds[0] : inside[0]])
+    behind = np.flatnonzero(ends[inside[1] : bounds[1]])
+    low = bounds[0] + int(before[-1]) + 1 if before.size else bounds[0]
+    return low, inside[1] + int(behind[0]) if behind.size else bounds[1]
+
+
 def _snapped(
-    codes: Int64Array, starts: Int64Array, stop: int, core: Int64Array, bounds: tuple[int, int]
+    codes: Int64Array, starts: Int64Array, stop: int, core: Int64Array, bounds: tuple[int, int], names: Names
 ) -> tuple[Int64Array, int]:
     """Starts moved to where kernels between two cores belong: to the next layer if they also lead the first.
 
@@ -113,7 +134,30 @@ def _snapped(
         return firsts, stop + trail
     begin = int(firsts[0]) - lead
     moved = [low + _alike(codes, (stop, stop + trail), (low, high - lead), 1) for low, high in gaps]
+    if names.are("norms", codes[begin : begin + 1])[0]:
+        moved = _at_norms(codes, gaps, moved, (begin, lead), names)
     return np.array([begin, *moved], dtype=np.int64), stop + trail
+
+
+def _at_norms(
+    codes: Int64Array, gaps: list[tuple[int, int]], moved: list[int], opening: tuple[int, int], names: Names
+) -> list[int]:
+    """The cuts between layers that open with a norm, where what leads the first layer tells how many norms come before.
+
+    A layer of another kind leads in otherwise; it opens with as many norms behind the core of the layer before.
+    """
+    begin, lead = opening
+    like_first = [
+        (low, high - lead) for low, high in gaps if _alike(codes, (begin, begin + lead), (low, high), -1) == lead
+    ]
+    norms = np.concatenate(([0], np.cumsum(names.are("norms", codes))))
+    skipped = min((int(norms[stop] - norms[low]) for low, stop in like_first), default=0)
+    places = np.flatnonzero(names.are("norms", codes))
+    opens = [int(norms[low]) + skipped for low, _ in gaps]
+    return [
+        int(places[at]) if at < places.size and places[at] < high else place
+        for at, place, (_, high) in zip(opens, moved, gaps, strict=True)
+    ]
 
 
 def _alike(codes: Int64Array, left: tuple[int, int], right: tuple[int, int], step: int) -> int:

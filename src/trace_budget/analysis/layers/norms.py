@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 
+from trace_budget.analysis.layers.names import Names
 from trace_budget.schema.findings import Int64Array
 
-NORM = "(?i)norm|rsqrt"  # rsqrt: names of generated kernels list the operations they fuse
 MOST = 0.9  # share of the layers that must end (or begin) with a norm
 
 
-def norm_codes(names: pl.Series) -> Int64Array:
-    """Codes of the kernels that are norms by their name."""
-    is_norm = names.dtype.categories.str.contains(NORM) if isinstance(names.dtype, pl.Enum) else pl.Series([False])
-    return np.flatnonzero(is_norm.to_numpy())
-
-
 def opened_by_norms(
-    codes: Int64Array, starts: Int64Array, stop: int, norms: Int64Array, bound: int
+    codes: Int64Array, starts: Int64Array, stop: int, names: Names, bound: int
 ) -> tuple[Int64Array, int]:
     """Starts and stop, moved to the norm that opens each layer; only where one stands right before the first layer.
 
     The first layer has no layer before it to be fused with, so its norm is another kernel, and the last norm of all
     belongs to no layer: `norm0 (qkv … down norm) (qkv … down norm) head` holds `(norm0 qkv … down) (norm qkv … down)`.
     """
-    begin = int(starts[0]) - 1
-    if begin < bound or codes[begin] not in norms:
+    begin, first_is_norm = int(starts[0]) - 1, bool(names.are("norms", codes[starts[:1]])[0])
+    if begin < bound or not names.are("norms", codes[begin : begin + 1])[0]:
         return starts, stop
     ends = np.append(starts[1:], stop) - 1
-    if np.isin(codes[ends], norms).mean() >= MOST and int(np.diff(np.append(starts, stop)).min()) > 1:
-        return starts - 1, stop - int(codes[stop - 1] in norms)
-    if starts.size > 1 and np.isin(codes[starts[1:]], norms).mean() >= MOST and codes[starts[0]] not in norms:
+    if names.are("norms", codes[ends]).mean() >= MOST and int(np.diff(np.append(starts, stop)).min()) > 1:
+        return starts - 1, stop - int(names.are("norms", codes[stop - 1 : stop])[0])
+    if starts.size > 1 and names.are("norms", codes[starts[1:]]).mean() >= MOST and not first_is_norm:
         return np.append(begin, starts[1:]), stop
     return starts, stop

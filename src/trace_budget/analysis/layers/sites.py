@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trace_budget.analysis.layers.lanes import Lane
+from trace_budget.analysis.layers.names import Names
 from trace_budget.analysis.layers.sequence import Cut
 from trace_budget.analysis.layers.template import Template, template_of
 from trace_budget.schema.findings import Int32Array, Int64Array
@@ -30,13 +31,17 @@ class _Pattern:
     steps: int = 0
 
 
-def lane_positions(lanes: list[Lane], cuts: list[Cut]) -> Placed:
-    """The position of each kernel; equal sequences are placed once, one template serves all steps."""
+def lane_positions(lanes: list[Lane], cuts: list[Cut], names: Names) -> Placed:
+    """The position of each kernel; equal sequences are placed once, one template serves all steps.
+
+    Where the layers were told by names that are alike, kernels of such names share a position, too.
+    """
     patterns: dict[tuple[bytes, bytes], _Pattern] = {}
-    keys = [(lane.codes.tobytes(), cut.layer.tobytes()) for lane, cut in zip(lanes, cuts, strict=True)]
-    for key, lane, cut in zip(keys, lanes, cuts, strict=True):
+    codes = [names.alike(lane.codes) if cut.coarse else lane.codes for lane, cut in zip(lanes, cuts, strict=True)]
+    keys = [(each.tobytes(), cut.layer.tobytes()) for each, cut in zip(codes, cuts, strict=True)]
+    for key, each, cut in zip(keys, codes, cuts, strict=True):
         if key not in patterns:
-            patterns[key] = _Pattern(lane.codes, _layers(cut.layer))
+            patterns[key] = _Pattern(each, _layers(cut.layer))
         patterns[key].steps += 1
     template = template_of((p.codes[places], p.steps) for p in patterns.values() for places in p.layers)
     positions = {key: _positions(pattern, template) for key, pattern in patterns.items()}

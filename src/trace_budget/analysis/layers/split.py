@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trace_budget.analysis.layers.mixing import are_layers, mixing_parts, starts_of_parts, taking_turns
+from trace_budget.analysis.layers.names import OPAQUE, Names
 from trace_budget.analysis.layers.tandem import Run
 from trace_budget.schema.findings import Int64Array
 
@@ -28,10 +30,20 @@ class Block:
         return int(self.starts.size)
 
 
-def layer_starts(codes: Int64Array, run: Run) -> Int64Array:
+def layer_starts(codes: Int64Array, run: Run, names: Names = OPAQUE) -> Int64Array:
     """Where each layer of a run begins (indexes into codes)."""
+    starts = _by_likeness(codes, run, names)
+    turns = taking_turns(codes[run.first : run.stop], names)
+    return turns + run.first if turns is not None and turns.size > starts.size else starts
+
+
+def _by_likeness(codes: Int64Array, run: Run, names: Names) -> Int64Array:
+    """Where each layer of a run begins, told by what the layers of one period share."""
     unit = _unit(codes, run)
-    block = _shared_block(unit)
+    block = _shared_block(unit, names)
+    parts = mixing_parts(unit, names)
+    if parts is not None and parts.count > (block.count if block else 1):
+        return _cut(starts_of_parts(codes, run, parts), run, run.period / parts.count)
     per_period = block.count if block else 1
     name, offset = _anchor(codes, run, unit, block, per_period)
     places = np.flatnonzero(codes[run.first : run.stop] == name) + run.first
@@ -49,7 +61,7 @@ def _unit(codes: Int64Array, run: Run) -> Int64Array:
     return usual
 
 
-def _shared_block(unit: Int64Array) -> Block | None:
+def _shared_block(unit: Int64Array, kinds: Names) -> Block | None:
     """The longest stretch that occurs k >= 2 times in the (cyclic) unit while every kernel keeps one count per layer.
 
     Two kinds of layers in one period (sliding and full attention, linear and full attention) still share such a
@@ -60,7 +72,7 @@ def _shared_block(unit: Int64Array) -> Block | None:
     for name in names[counts >= 2]:
         block = _extend(unit, np.flatnonzero(unit == name))
         long_enough = block.length >= max(BLOCK_MIN, BLOCK_SHARE * unit.size / block.count)
-        if not long_enough or not _regular(unit, block.starts):
+        if not long_enough or not are_layers(unit, block.starts, kinds):
             continue
         if best is None or (block.count, block.length) > (best.count, best.length):
             best = block
@@ -80,16 +92,6 @@ def _extend(unit: Int64Array, places: Int64Array) -> Block:
     ):
         left += 1
     return Block(np.sort((places - left) % unit.size), left + right + 1)
-
-
-def _regular(unit: Int64Array, starts: Int64Array) -> bool:
-    """Whether every kernel runs m times or not at all in each piece between block starts."""
-    piece = (np.searchsorted(starts, np.arange(unit.size), side="right") - 1) % starts.size
-    _, codes = np.unique(unit, return_inverse=True)
-    table = np.zeros((int(codes.max()) + 1, starts.size), dtype=np.int64)
-    np.add.at(table, (codes, piece), 1)
-    most = table.max(axis=1, keepdims=True)
-    return bool(np.all((table == 0) | (table == most)))
 
 
 def _anchor(codes: Int64Array, run: Run, unit: Int64Array, block: Block | None, per_period: int) -> tuple[int, int]:

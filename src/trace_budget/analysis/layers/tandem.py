@@ -19,6 +19,7 @@ SHIFTS = 2  # multiples of a distance tried too: a super-period of two layer typ
 MIN_REPEATS = 3
 AS_MUCH = 0.97
 AS_EXACT = 0.03
+MIN_FINER = 4  # kernels of a layer in a stretch of its own
 MIN_TWICE = 4  # kernels of a stretch that comes only twice
 TWICE_SHARE = 0.6  # and the share of the sequence that both make
 MIN_SHARE = 0.05  # a run shorter than this share of the sequence is chance
@@ -60,6 +61,38 @@ def best_run(codes: Int64Array) -> Run | None:
     if best.repeats < MIN_REPEATS or best.stop - best.first < MIN_SHARE * codes.size:
         return None
     return best
+
+
+def finer_runs(codes: Int64Array, run: Run) -> list[Run]:
+    """The run, or where stretches of it repeat with a shorter period for two of its periods and more, these stretches.
+
+    Two stacks of layers that share kernels (an encoder and a decoder) repeat together with a multiple of both periods.
+    """
+    found: list[Run] = []
+    rest = (run.first, run.stop)
+    for period in (p for p in range(MIN_FINER, run.period // 2 + 1) if run.period % p == 0):
+        part = codes[rest[0] : rest[1]]
+        equal = np.concatenate(([False], part[period:] == part[:-period], [False]))
+        edges = np.flatnonzero(equal[1:] != equal[:-1])
+        if edges.size == 0:
+            continue
+        longest = int(np.argmax(edges[1::2] - edges[::2]))
+        first, stop = int(edges[2 * longest]), int(edges[2 * longest + 1]) + period
+        if stop - first < max(2 * run.period, MIN_REPEATS * period):
+            continue
+        at_begin, at_end = first < period, part.size - stop < period
+        if not at_begin and not at_end:
+            return [run]
+        # A stretch may share the first kernels of the layer behind it, or the last of the one before.
+        over = 0 if at_begin and at_end else (stop - first) % period
+        low, high = rest[0] + first + (0 if at_begin else over), rest[0] + stop - (over if at_begin else 0)
+        found.append(Run(low, high, period, high - low - period))
+        rest = (rest[1], rest[1]) if at_begin and at_end else (high, rest[1]) if at_begin else (rest[0], low)
+    if not found:
+        return [run]
+    if rest[1] - rest[0] >= 2 * run.period:
+        found.append(Run(*rest, run.period, rest[1] - rest[0] - run.period))
+    return sorted(found, key=lambda one: one.first)
 
 
 def twice(codes: Int64Array) -> Run | None:
