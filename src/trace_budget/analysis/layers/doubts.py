@@ -17,7 +17,7 @@ Span = tuple[Int64Array, int]
 
 
 def possible_counts(codes: Int64Array, spans: Sequence[Span], names: Names) -> tuple[int, ...]:
-    """The numbers of layers that cuts (starts and stop of segments) may stand for; () where nothing speaks against them.
+    """The numbers of layers that cuts (starts and stop of segments) may stand for; () where none speaks against them.
 
     Blocks of state spaces with one shared attention, and layers whose halves were taken apart, show it by how often
     tokens mix in them.
