@@ -21,6 +21,7 @@ class Host:
     """Launch and wait calls of the stretch on their threads.
 
     `is_wait`: calls that may block until device work ends; `own_op`: the op a copy call launched, -1 otherwise;
+    `sure`: calls that the thread surely made or sat out itself; `tid`: the recorded id of each thread (-1 for none);
     `visible`: launches can be followed; `waits_visible`: the trace holds wait calls; `streams_nodes`: graph launches
     release their nodes one by one (HIP).
     """
@@ -30,6 +31,8 @@ class Host:
     thread: Int64Array
     is_wait: np.ndarray
     own_op: Int64Array
+    sure: np.ndarray
+    tid: Int64Array
     visible: bool
     waits_visible: bool
     streams_nodes: bool
@@ -62,7 +65,7 @@ def host_of(trace: Trace, ops: pl.DataFrame, origin: int) -> tuple[Host, Launche
     place = np.full(calls.height + 1, -1, dtype=np.int64)
     place[rows["launch_id"].to_numpy()] = np.arange(rows.height)
     launch = place[ops["launch_id"].fill_null(calls.height).to_numpy()]
-    threads = dense(rows["tid"].fill_null(-1).to_numpy()) if rows.height else np.zeros(0, np.int64)
+    tid, threads = np.unique(rows["tid"].fill_null(-1).to_numpy(), return_inverse=True)
     own = np.full(rows.height, -1, dtype=np.int64)
     own[launch[launch >= 0]] = np.flatnonzero(launch >= 0)
     kind = rows["kind"].cast(pl.String).to_numpy() if rows.height else np.zeros(0, str)
@@ -71,9 +74,11 @@ def host_of(trace: Trace, ops: pl.DataFrame, origin: int) -> tuple[Host, Launche
     host = Host(
         rows["start_ns"].to_numpy() - origin,
         rows["end_ns"].to_numpy() - origin,
-        threads,
+        threads.astype(np.int64),
         (kind == "sync") | (kind == "memcpy"),
         own,
+        np.ones(rows.height, dtype=bool),
+        tid.astype(np.int64),
         bool((launch >= 0).any()),
         bool((calls["kind"] == "sync").any()) or _copies_block(ops, launch, rows),
         bool(names.str.starts_with("hip").any()),

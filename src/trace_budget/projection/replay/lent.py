@@ -9,6 +9,29 @@ import numpy as np
 from trace_budget.projection.replay.host import Host, Launched
 from trace_budget.schema.findings import Int64Array
 
+MOVED_MOST_NS = 20_000  # an op booked no longer than this before its launch is moved behind it
+
+
+def behind_launch(
+    start: Int64Array, end: Int64Array, lane: Int64Array, host: Host, launched: Launched
+) -> tuple[Int64Array, Int64Array]:
+    """Starts and ends, those of ops booked shortly before their launch moved behind it where their stream has room."""
+    launch = launched.launch
+    if not host.start_ns.size:
+        return start, end
+    lag = np.where(launch >= 0, start - host.start_ns[np.maximum(launch, 0)], 0)
+    early = (launched.replay < 0) & (lag < 0) & (lag >= -MOVED_MOST_NS)
+    if not early.any():
+        return start, end
+    usual = lag[(launch >= 0) & (lag > 0)].min(initial=MOVED_MOST_NS)
+    order = np.argsort(lane, kind="stable")
+    following = np.full(start.size, np.iinfo(np.int64).max)
+    same = lane[order][1:] == lane[order][:-1]
+    following[order[:-1][same]] = start[order[1:][same]]
+    by = np.where(early, usual - lag, 0)
+    by = np.where(end + by <= following, by, 0)
+    return start + by, end + by
+
 
 @dataclass(frozen=True, slots=True)
 class Lent:

@@ -26,14 +26,14 @@ Arrays = dict[str, np.ndarray]
 Columns = tuple[FloatArray, FloatArray, FloatArray]
 _NUMBERS = (
     *("ops", "columns", "calls", "threads"),
-    *("gap_max_ns", "horizon_ns", "return_ns", "return_limit_ns", "poll_ns", "wait_cost_ns", "waits_visible"),
+    *("gap_max_ns", "horizon_ns", "return_ns", "return_limit_ns", "poll_ns", "waits_visible"),
 )
 _ARRAYS = (
     *("op_from", "op_to", "launch", "fifo", "order", "ends", "place", "ended", "near_from", "host_slack", "waited"),
     *("launch_slack", "known", "early", "host_may_hold", "anchored", "launch_cap"),
     *("causes_from", "causes", "cause_slack"),
     *("waits_on_from", "waits_on", "call_start", "call_end", "thread", "own_op", "only_op"),
-    *("freed_low", "freed_expected", "freed_high"),
+    *(f"{what}_{bound}" for what in ("freed", "spare") for bound in BOUNDS),
     *("vanishing_from", "vanishing", "behind", "resting_from", "resting", "rest_ns"),
     *("delta_low", "delta_expected", "delta_high"),
     *(f"{what}_{bound}" for what in ("start", "end", "host", "at_launch") for bound in BOUNDS),
@@ -80,7 +80,7 @@ class NativeSweep:
         numbers = (
             *(line.size, self.columns, line.host.start_ns.size, at.threads),
             *(line.gap_max_ns, max(line.gap_max_ns, at.return_ns), at.return_ns, RETURN_LIMIT_NS, POLL_NS),
-            *(at.wait_cost_ns, int(line.host.waits_visible)),
+            int(line.host.waits_visible),
         )
         self._replay = _Replay(*numbers, *(self._arrays[name].ctypes.data for name in _ARRAYS), 0)
 
@@ -124,6 +124,7 @@ def _of_calls(line: Timeline, at: Prepared) -> Arrays:
     return {
         **{"call_start": host.start_ns, "call_end": host.end_ns, "thread": host.thread, "own_op": host.own_op},
         **{f"freed_{bound}": at.freed_ns[b] for b, bound in enumerate(BOUNDS)},
+        **{f"spare_{bound}": at.spare_ns[b] for b, bound in enumerate(BOUNDS)},
         "only_op": at.only_op,
     }
 

@@ -63,7 +63,7 @@ def pace_of(step: Int64Array, start: Int64Array, end: Int64Array, launch: Int64A
     np.minimum.at(called, dense[launched], host.start_ns[launch[launched]])
     ended = np.full(indexes.size, np.iinfo(np.int64).min)
     np.maximum.at(ended, dense, end)
-    blocked = _blocked(end, host)
+    blocked = blocked_waits(end, host)
     loop = _loop(ended[:-1], called[1:], host)
     main = _launching(launch[launched], dense[launched], indexes.size, host)
     if not main.size:
@@ -105,7 +105,7 @@ def _loop(ended: Int64Array, following: Int64Array, host: Host) -> str:
     return WAITS if np.mean(waited) > MOST else UNCLEAR
 
 
-def _blocked(end: Int64Array, host: Host) -> np.ndarray:
+def blocked_waits(end: Int64Array, host: Host) -> np.ndarray:
     """Waits during which work of the device ended: they may have waited for it."""
     ends = np.sort(end)
     inside = np.searchsorted(ends, host.end_ns, side="right") > np.searchsorted(ends, host.start_ns, side="right")
@@ -136,13 +136,13 @@ def _headroom(
     begin, until, steps = called[shown[0]], called[shown[-1]], int(shown[-1] - shown[0])
     length = host.end_ns - host.start_ns
     within = (host.thread == thread) & (host.start_ns >= begin) & (host.start_ns < until)
-    waited = length[within & blocked]
+    waited, sure = length[within & blocked], host.sure[within & blocked]
     unsure = _spread(called[shown], shown, host.start_ns[within & blocked], waited)
     others = length[within & ~host.is_wait]
     stuck = others[others > max(LONG_CALL * float(np.median(others)), POLL_NS)] if others.size else others
     spare = period - (until - begin) / steps
     return (
-        spare - unsure + float(np.maximum(waited - POLL_NS, 0).sum()) / steps,
+        spare - unsure + float(np.maximum(waited - POLL_NS, 0)[sure].sum()) / steps,
         spare + float(np.maximum(waited - cost_ns, 0).sum()) / steps,
         spare + unsure + float(waited.sum() + stuck.sum()) / steps,
     )

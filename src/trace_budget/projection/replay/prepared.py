@@ -23,8 +23,8 @@ class Prepared:
     `order`: ops by end, `ends` those ends, `place` where each op stands among them; `ended` how many had ended when an
     op started, `near_from` the first of them that ended close before. `host_slack`: how long an op was ready on the
     host's side; `launch_cap`: how much more than its launch it can move. `only_op`, `freed_ns`: per call, the vanishing
-    op it launched (-1), and the host time (low, expected, high) that goes with it. `rest_ns`: what is left of a fused
-    kernel after each op inside it, by op and column.
+    op it launched (-1), and the host time (low, expected, high) that goes with it; `spare_ns`: alike, how long a wait
+    had nothing to do but wait. `rest_ns`: what is left of a fused kernel after each op inside it, by op and column.
     """
 
     order: Int64Array
@@ -36,10 +36,10 @@ class Prepared:
     host_may_hold: np.ndarray
     launch_cap: Int64Array
     freed_ns: FloatArray
+    spare_ns: FloatArray
     only_op: Int64Array
     rest_ns: dict[int, dict[int, float]]
     return_ns: int
-    wait_cost_ns: int
     threads: int
 
 
@@ -56,8 +56,8 @@ def prepare(line: Timeline, vanishing: Vanishing) -> Prepared:
         # Anything may have held back an op whose launch is unknown: then nothing near is what counts.
         ended, np.where(line.unsure, ended, near),
         np.maximum(line.start_ns - line.latest_release_ns - line.latency_ns[1], 0),
-        _host_may_hold(line), _launch_cap(line), _freed(line), _only_op(line, vanishing), _rest(line, vanishing),
-        _usual_return(line), wait_cost(line.end_ns, line.host), int(line.host.thread.max(initial=0)) + 1,
+        _host_may_hold(line), _launch_cap(line), _freed(line), _spare(line), _only_op(line, vanishing),
+        _rest(line, vanishing), _usual_return(line), int(line.host.thread.max(initial=0)) + 1,
     )  # fmt: skip
 
 
@@ -87,6 +87,14 @@ def _freed(line: Timeline) -> FloatArray:
     least = (line.host.end_ns - line.host.start_ns).astype(np.float64)
     usual = np.maximum(_next_launch(line) - line.host.start_ns, least)
     return np.stack((least, usual, usual))
+
+
+def _spare(line: Timeline) -> FloatArray:
+    """How long each wait had nothing to do but wait: all of it at most, surely what is beyond a mere poll."""
+    host = line.host
+    length = (host.end_ns - host.start_ns).astype(np.float64)
+    least = np.where(host.sure, np.maximum(length - POLL_NS, 0.0), 0.0)
+    return np.stack((least, np.maximum(length - wait_cost(line.end_ns, host), 0.0), length))
 
 
 def freed_in_all(line: Timeline, at: Prepared, vanishing: Vanishing, columns: int) -> FloatArray:

@@ -24,7 +24,7 @@ typedef struct { /* lists of unequal length: those of item i are from[i] up to f
 /* One stretch, as native.py lays it out; the order of the fields is that of its Structure. */
 typedef struct {
   int64_t ops, columns, calls, threads;
-  int64_t gap_max_ns, horizon_ns, return_ns, return_limit_ns, poll_ns, wait_cost_ns, waits_visible;
+  int64_t gap_max_ns, horizon_ns, return_ns, return_limit_ns, poll_ns, waits_visible;
   const int64_t *start, *end, *launch, *fifo, *order, *ends, *place, *ended, *near_from, *host_slack, *waited;
   const int64_t *launch_slack; /* of the expected causes */
   const uint8_t *known, *early, *host_may_hold, *anchored;
@@ -33,7 +33,7 @@ typedef struct {
   const int64_t *cause_slack;
   Lists waits_on;
   const int64_t *call_start, *call_end, *thread, *own_op, *only_op;
-  const double *freed[BOUNDS]; /* host time that goes with a call */
+  const double *freed[BOUNDS], *spare[BOUNDS]; /* host time that goes with a call; of a wait, that it only waits */
   Lists vanishing; /* index: the column */
   const int64_t *behind;
   Lists resting; /* index: the column */
@@ -246,20 +246,18 @@ static void wait(Replay *r, int64_t call) {
   if (last < 0) return;
   const int64_t blocked = returned - entered, thread = r->thread[call] * columns;
   const double late = (double)positive(returned - r->end[last] - r->return_ns);
-  const double short_of_poll = (double)positive(blocked - r->poll_ns);
-  const double arrived = (double)positive(blocked - r->wait_cost_ns);
   lowest_before(r, returned, r->return_ns, ended, r->scratch);
   double *low = r->host[LOW] + thread, *expected = r->host[EXPECTED] + thread, *high = r->host[HIGH] + thread;
   for (int64_t c = 0; c < columns; c++) {
-    low[c] = least(low[c] + short_of_poll, r->scratch[c] - late);
-    expected[c] = least(expected[c] + arrived, r->op_end[EXPECTED][last * columns + c]);
+    low[c] = least(low[c] + r->spare[LOW][call], r->scratch[c] - late);
+    expected[c] = least(expected[c] + r->spare[EXPECTED][call], r->op_end[EXPECTED][last * columns + c]);
   }
   const int64_t first = count_below(r->ends, r->ops, returned - r->return_ns, 0);
   const int near = highest_near(r, first, ended, r->scratch);
   for (int64_t c = 0; c < columns; c++) {
     double highest = near ? r->scratch[c] : high[c];
     if (blocked <= r->poll_ns) highest = most(highest, high[c]);
-    high[c] = least(high[c] + (double)blocked, highest);
+    high[c] = least(high[c] + r->spare[HIGH][call], highest);
   }
 }
 

@@ -310,15 +310,15 @@ class Sweep:
         late = max(returned - int(self.end_list[last]) - self.at.return_ns, 0)
         ended = int(np.searchsorted(self.ends, returned, side="right"))
         lowest = self._lowest_before(returned, self.at.return_ns, ended) - late
-        self.low.host[thread] = np.minimum(self.low.host[thread] + max(blocked - POLL_NS, 0), lowest)
-        arrived = self.expected.host[thread] + max(blocked - self.at.wait_cost_ns, 0)
-        self.expected.host[thread] = np.minimum(arrived, self.expected.end[last])
+        spare = self.at.spare_ns[:, call]
+        self.low.host[thread] = np.minimum(self.low.host[thread] + spare[0], lowest)
+        self.expected.host[thread] = np.minimum(self.expected.host[thread] + spare[1], self.expected.end[last])
         near = self._highest_near(int(np.searchsorted(self.ends, returned - self.at.return_ns, side="left")), ended)
         most = self.high.host[thread] if near is None else near
         if blocked <= POLL_NS:
             # So short a wait may not have waited at all: then the host keeps its own lead.
             most = np.maximum(most, self.high.host[thread])
-        self.high.host[thread] = np.minimum(self.high.host[thread] + blocked, most)
+        self.high.host[thread] = np.minimum(self.high.host[thread] + spare[2], most)
 
     def _last_end(self, call: int, entered: int, returned: int) -> int | None:
         """The op whose end let a wait return: the last one that ended while the host was waiting."""

@@ -9,6 +9,7 @@ import polars as pl
 
 from trace_budget.analysis.floor import Floor
 from trace_budget.projection.replay.clocks import Clock, on_device_clock
+from trace_budget.projection.replay.handing_over import with_handed_over
 from trace_budget.projection.replay.host import (
     Host,
     busy_until,
@@ -25,7 +26,7 @@ from trace_budget.projection.replay.lanes import (
     previous_on_lane,
     touching,
 )
-from trace_budget.projection.replay.lent import lend
+from trace_budget.projection.replay.lent import behind_launch, lend
 from trace_budget.projection.replay.pace import Pace, pace_of, wait_cost
 from trace_budget.schema.findings import Int64Array, Steps
 from trace_budget.schema.trace import Trace
@@ -142,9 +143,11 @@ def _arrays(trace: Trace, ops: pl.DataFrame, floor: Floor, count: int, following
     end = ops["end_ns"].to_numpy() - origin
     lane = dense(ops["stream"].fill_null(-1).to_numpy())
     host, launched = host_of(trace, ops, origin)
+    start, end = behind_launch(start, end, lane, host, launched)
     given = lend(start, lane, host, launched)
-    host, launched = given.host, given.launched
+    launched = given.launched
     launch, replay = launched.launch, launched.replay
+    host = with_handed_over(trace.calls, origin, end, launch, given.host)
     ahead = previous_on_lane(lane, end, replay)
     fifo = in_order(start, end, ahead)
     ordered = bool((fifo == ahead).all())
