@@ -23,9 +23,10 @@ CONTENTION_SHARE = 0.05
 class Bounds(Band):
     """Time saved per step in ns: the band, beside `naive` (saving x calls), `exposed` (heuristic) and `chain`.
 
-    `headroom_ns`: how long the host waits for the device per step (None when no wait is visible): GPU time saved beyond
-    it is lost in a loop that runs one step ahead. `host_visible`: launches could be followed. `steps`: steps the
-    interval was computed on. `contended`: matched calls share the device, so `high` exceeds what a schedule can show.
+    `headroom_ns`: what the host leaves of a step (None when nothing shows it): GPU time saved beyond it is lost in a
+    loop that runs ahead. `pace`: device, host, outside or unknown. `host_visible`: launches could be followed.
+    `steps`: steps the interval was computed on. `contended`: matched calls share the device, so `high` exceeds what a
+    schedule can show.
     """
 
     naive: float
@@ -37,6 +38,7 @@ class Bounds(Band):
     contended: bool
     gap_max_ns: int
     caveats: tuple[Caveat, ...] = ()
+    pace: str = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ def settle(
         contended,
         base.lines[0][0].gap_max_ns,
         _caveats(base, contended, loop),
+        base.pace,
     )
 
 
@@ -179,6 +182,12 @@ def _caveats(base: Ground, contended: bool, loop: str) -> tuple[Caveat, ...]:
             f"{base.unseen_collectives} collective calls wait for ranks this trace does not show: expected "
             "assumes that all "
             "ranks gain alike, low that the others gain nothing",
+        ),
+        (
+            base.pace == "outside",
+            "paced_outside",
+            "host and device idle together for a good part of each step: what they wait for is not on record, so the "
+            "saving may only lengthen the pause and low is 0; --loop sync says that the host works in it",
         ),
         (
             loop == "async" and base.headroom_ns is None,

@@ -106,6 +106,8 @@ def _requests(change: Change, found: Match) -> Answer:
 def _overlap(limits: Bounds) -> Answer:
     if not limits.host_visible:
         return Answer("D", "trace", "kernels only: nothing shows what the host or other streams wait for")
+    if limits.pace == "outside":
+        return Answer("C", "trace", "host and device idle together: what sets the pace is not on record")
     if limits.contended:
         return Answer("C", "trace", "the kernel shares the device with other work; contention is not in a trace")
     if limits.high - limits.low <= 0.02 * max(abs(limits.naive), 1.0):

@@ -50,6 +50,7 @@ def document(projection: Projection) -> dict[str, object]:
             "ceiling_us_per_call": us_from_ns(p.required.ceiling_ns),
         },
         "headroom_us": _us(p.limits.headroom_ns),
+        "pace": p.limits.pace,
         "detect": {"mde_pct": p.verdict.mde_pct, "runs_needed": p.runs_needed, "pairs_needed": p.pairs_needed},
         "model": {
             "gap_max_us": us_from_ns(p.limits.gap_max_ns),
@@ -179,9 +180,20 @@ def _token_line(p: Projection) -> str:
     token = p.token
     step, busy = show_us(us_from_ns(token.step_ns)), show_us(us_from_ns(token.busy_ns))
     text = f"step {step} us ({token.measure}, median of {token.steps}), busy {busy} us"
+    text += _pace(p)
     if token.source == "user":
         text += f"; token {show_us(us_from_ns(token.token_ns))} us as stated"
     return text
+
+
+def _pace(p: Projection) -> str:
+    """Who sets the pace, and what the host leaves of a step."""
+    pace, headroom = p.limits.pace, p.limits.headroom_ns
+    if pace == "unknown":
+        return ""
+    spare = f", headroom {show_us(us_from_ns(headroom))} us" if headroom is not None and pace != "outside" else ""
+    who = "something outside may set" if pace == "outside" else f"the {pace} sets"
+    return f"; {who} the pace{spare}"
 
 
 def _target_line(p: Projection) -> str:

@@ -39,7 +39,7 @@ def test_waits_of_another_thread_close_nothing() -> None:
     assert Pace(AHEAD, (10.0, 20.0, 30.0), True).limited(saved, np.ones((3, 1))).ravel().tolist() == [11.0, 21.0, 31.0]
     assert Pace(UNCLEAR, (10.0, 20.0, 30.0)).limited(saved, np.zeros((3, 1))).ravel().tolist() == [10.0, 50.0, 50.0]
     assert Pace(WAITS, (10.0, 20.0, 30.0)).limited(saved, np.zeros((3, 1))).ravel().tolist() == [50.0, 50.0, 50.0]
-    assert Pace("one").limited(saved, np.zeros((3, 1))) is saved
+    assert np.array_equal(Pace("one").limited(saved, np.zeros((3, 1))), saved)
 
 
 def test_blocking_waits_of_the_launching_thread_close_the_high_side() -> None:

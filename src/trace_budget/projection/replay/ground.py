@@ -12,7 +12,7 @@ from trace_budget.projection.claimed_saving import FloatArray
 from trace_budget.projection.replay.collectives import Meetings, meetings, propagate_together
 from trace_budget.projection.replay.dependencies import Edges, expected_edges
 from trace_budget.projection.replay.native import chosen_library
-from trace_budget.projection.replay.pace import POLL_NS
+from trace_budget.projection.replay.pace import AHEAD, POLL_NS
 from trace_budget.projection.replay.propagation import propagate
 from trace_budget.projection.replay.stretch import Timeline, stretch
 from trace_budget.schema.findings import Int64Array, Steps
@@ -50,19 +50,31 @@ class Ground:
         return sum(int(np.count_nonzero(line.waited_ns >= 0)) for line, _ in self.lines)
 
     @property
+    def pace(self) -> str:
+        """What sets the pace of the loop: device, host, outside of what is recorded, or unknown."""
+        return self.lines[0][0].pace.setter
+
+    @property
     def headroom_ns(self) -> float | None:
-        """Time per step in which the host only waits for the device; None when no wait is visible."""
-        if not any(line.host.waits_visible for line, _ in self.lines):
-            return None
-        blocked, counted = 0, 0
-        for line, _ in self.lines:
-            waits = line.host.is_wait & (line.host.own_op < 0)
-            # Host and device are a step apart; only what lies in the device's own window is of these steps.
-            until = int(line.start_ns[line.next_start]) if line.next_start is not None else int(line.end_ns.max())
-            length = np.diff(np.clip([line.host.start_ns[waits], line.host.end_ns[waits]], 0, until), axis=0)
-            blocked += int(length[length > POLL_NS].sum())
-            counted += line.steps
-        return blocked / counted
+        """Time per step that the launching threads do not need for themselves; None when nothing shows it."""
+        pace = self.lines[0][0].pace
+        shown = pace.headroom_ns is not None and (pace.waits_visible or pace.loop == AHEAD)
+        return pace.headroom_ns[1] if pace.headroom_ns and shown else _waited_ns(self.lines)
+
+
+def _waited_ns(lines: Sequence[tuple[Timeline, Edges]]) -> float | None:
+    """Time per step in which the host only waits for the device; None when no wait is visible."""
+    if not any(line.host.waits_visible for line, _ in lines):
+        return None
+    blocked, counted = 0, 0
+    for line, _ in lines:
+        waits = line.host.is_wait & (line.host.own_op < 0)
+        # Host and device are a step apart; only what lies in the device's own window is of these steps.
+        until = int(line.start_ns[line.next_start]) if line.next_start is not None else int(line.end_ns.max())
+        length = np.diff(np.clip([line.host.start_ns[waits], line.host.end_ns[waits]], 0, until), axis=0)
+        blocked += int(length[length > POLL_NS].sum())
+        counted += line.steps
+    return blocked / counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +119,9 @@ def ground(trace: Trace, steps: Steps, floor: Floor, loop: str = "auto") -> Grou
         sampled = last < used[-1]
         lines = [stretch(trace, steps, used[0], last, floor, closing=True)]
         chosen = [index for index in used if index <= last]
+    if loop == "sync":
+        # The user knows that the host works in the pause.
+        lines = [replace(line, pace=replace(line.pace, outside=False)) for line in lines]
     return Ground(tuple((line, expected_edges(line)) for line in lines), len(chosen), len(used), sampled)
 
 

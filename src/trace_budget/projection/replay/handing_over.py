@@ -78,5 +78,6 @@ def _with_rows(
         thread=np.concatenate((host.thread, thread)),
         is_wait=np.concatenate((host.is_wait, np.ones(taken.size, dtype=bool))),
         own_op=np.concatenate((host.own_op, host.own_op[taken])),
+        is_sync=np.concatenate((host.is_sync, np.zeros(taken.size, dtype=bool))),
         sure=np.concatenate((host.sure, *sure)),
     )

@@ -20,7 +20,8 @@ TO_HOST = r"(?i)dtoh|device ?(?:to|->) ?host|device_to_host"
 class Host:
     """Launch and wait calls of the stretch on their threads.
 
-    `is_wait`: calls that may block until device work ends; `own_op`: the op a copy call launched, -1 otherwise;
+    `is_wait`: calls that may block until device work ends; `is_sync`: those of them that do nothing else;
+    `own_op`: the op a copy call launched, -1 otherwise;
     `sure`: calls that the thread surely made or sat out itself; `tid`: the recorded id of each thread (-1 for none);
     `visible`: launches can be followed; `waits_visible`: the trace holds wait calls; `streams_nodes`: graph launches
     release their nodes one by one (HIP).
@@ -31,6 +32,7 @@ class Host:
     thread: Int64Array
     is_wait: np.ndarray
     own_op: Int64Array
+    is_sync: np.ndarray
     sure: np.ndarray
     tid: Int64Array
     visible: bool
@@ -77,21 +79,23 @@ def host_of(trace: Trace, ops: pl.DataFrame, origin: int) -> tuple[Host, Launche
         threads.astype(np.int64),
         (kind == "sync") | (kind == "memcpy"),
         own,
+        kind == "sync",
         np.ones(rows.height, dtype=bool),
         tid.astype(np.int64),
         bool((launch >= 0).any()),
-        bool((calls["kind"] == "sync").any()) or _copies_block(ops, launch, rows),
+        bool((calls["kind"] == "sync").any()) or _copies_block(trace),
         bool(names.str.starts_with("hip").any()),
     )
     replay = np.where(in_graph, launch, -1)
     return host, Launched(launch, np.where(in_graph, dense(replay) - int((~in_graph).any()), -1))
 
 
-def _copies_block(ops: pl.DataFrame, launch: Int64Array, rows: pl.DataFrame) -> bool:
+def _copies_block(trace: Trace) -> bool:
     """Whether copies to the host return when they are done: then they are how the host waits."""
-    copies = (launch >= 0) & ops["name"].cast(pl.String).str.contains(TO_HOST).to_numpy()
-    returned = rows["end_ns"].to_numpy()[launch[copies]]
-    return bool(copies.any()) and float(np.mean(ops["end_ns"].to_numpy()[copies] <= returned)) > 0.5
+    copies = trace.gpu_ops.filter((pl.col("kind") == "memcpy") & pl.col("launch_id").is_not_null())
+    copies = copies.filter(pl.col("name").cast(pl.String).str.contains(TO_HOST)).drop_nulls("end_ns")
+    returned = trace.calls["end_ns"].gather(copies["launch_id"])
+    return copies.height > 0 and float(np.mean((copies["end_ns"] <= returned).to_numpy())) > 0.5
 
 
 def busy_until(trace: Trace, ops: pl.DataFrame) -> int:

@@ -16,6 +16,7 @@ from trace_budget.schema.findings import Int64Array
 
 POLL_NS = 10_000  # a wait call shorter than this did not block
 LONG_CALL = 4.0  # a launch that takes this multiple of the usual may have waited for room in the queue
+HOST_SHARE = 0.05  # a host that waits for less of a step than this sets the pace
 MOST = 0.5  # share of steps
 _LATEST = np.iinfo(np.int64).max
 NOTHING_TO_FOLLOW, WAITS, AHEAD, UNCLEAR = "one", "waits", "ahead", "unclear"
@@ -28,24 +29,40 @@ class Pace:
     `loop`: waits (most steps are waited for before the next launch), ahead (most are launched before their predecessor
     ended), unclear (neither: the host is slower than the device), one (nothing to follow). `headroom_ns`: (least,
     likely, most) of a step that the launching threads do not need themselves, None when unknown. `closed`: nothing but
-    the waits that are shown can hold the launching thread, so no step saves more than the most.
+    the waits that are shown can hold the launching thread, so no step saves more than the most. `outside`: host and
+    device idle together for so long that something else may set the pace. `period_ns`: a step.
     """
 
     loop: str
     headroom_ns: tuple[float, float, float] | None = None
     closed: bool = False
+    outside: bool = False
+    waits_visible: bool = False
+    period_ns: float = 0.0
+
+    @property
+    def setter(self) -> str:
+        """Who sets the pace: device, host, outside, or unknown."""
+        if self.outside:
+            return "outside"
+        if self.headroom_ns is None or (self.loop == UNCLEAR and not self.waits_visible):
+            return "unknown"
+        busy = self.loop == UNCLEAR or (self.loop == WAITS and self.headroom_ns[1] < HOST_SHARE * self.period_ns)
+        return "host" if busy or self.headroom_ns[1] <= 0 else "device"
 
     def limited(self, saved: FloatArray, freed: FloatArray) -> FloatArray:
         """Savings per step (low, expected, high) x columns, no larger than the host lets them be.
 
         `freed`: host time per step that is gone as well, in the same shape.
         """
-        if self.headroom_ns is None:
-            return saved
-        limit = np.asarray(self.headroom_ns)[:, None] + freed
         out = saved.copy()
+        if self.outside:
+            out[0] = np.minimum(out[0], 0.0)
+        if self.headroom_ns is None:
+            return out
+        limit = np.asarray(self.headroom_ns)[:, None] + freed
         if self.loop in (AHEAD, UNCLEAR):
-            out[0] = np.minimum(saved[0], limit[0])
+            out[0] = np.minimum(out[0], limit[0])
         if self.loop == AHEAD:
             out[1] = np.minimum(saved[1], limit[1])
         if self.closed:
@@ -73,9 +90,10 @@ def pace_of(step: Int64Array, start: Int64Array, end: Int64Array, launch: Int64A
     period = (begun[-1] - begun[0]) / (indexes.size - 1)
     parts = [_headroom(thread, launch, dense, period, host, blocked, cost_ns) for thread in main.tolist()]
     least, likely, most = (max(min(part[k] for part in parts), 0.0) for k in range(3))
-    alone = main.size == 1 and bool((host.thread[blocked] == main[0]).all())
-    often = _steps_with(host.start_ns[blocked], called) > MOST * (indexes.size - 1)
-    return Pace(loop, (least, likely, most), alone and often)
+    waiting = blocked | host.is_sync
+    alone = main.size == 1 and bool((host.thread[waiting] == main[0]).all())
+    often = _steps_with(host.start_ns[waiting], called) > MOST * (indexes.size - 1)
+    return Pace(loop, (least, likely, most), alone and often, waits_visible=host.waits_visible, period_ns=period)
 
 
 def wait_cost(end: Int64Array, host: Host) -> int:

@@ -27,6 +27,7 @@ from trace_budget.projection.replay.lanes import (
     touching,
 )
 from trace_budget.projection.replay.lent import behind_launch, lend
+from trace_budget.projection.replay.outside import paced_outside
 from trace_budget.projection.replay.pace import Pace, pace_of, wait_cost
 from trace_budget.schema.findings import Int64Array, Steps
 from trace_budget.schema.trace import Trace
@@ -161,12 +162,13 @@ def _arrays(trace: Trace, ops: pl.DataFrame, floor: Floor, count: int, following
     complete = ordered and (np.unique(lane).size == 1 or _waits_recorded(trace))
     known = (replay < 0) & complete & ~given.unsure & ~behind_branches(start, end, fifo, replay)
     step = ops["step"].to_numpy().astype(np.int64)
+    pace = pace_of(step, start, end, np.where(given.lent, -1, launch), host, wait_cost(end, host))
     return Timeline(
         ops["op_id"].to_numpy(), step, start, end, end - before, lane, fifo, early,
         replay, _nodes(ops, replay), launch, ready, np.where(given.lent, given.latest_ns, latest),
         _known_waits(trace, ops, host), known, host,
         latency, floor.gap_ns, floor.gap_max_ns, count, following, _waited(ops),
-        pace_of(step, start, end, np.where(given.lent, -1, launch), host, wait_cost(end, host)), clock,
+        replace(pace, outside=host.visible and paced_outside(trace.calls, origin, step, start, end)), clock,
         given.lent, given.unsure,
     )  # fmt: skip
 
