@@ -17,6 +17,10 @@ from trace_budget.schema.findings import Int64Array
 from trace_budget.schema.trace import Caveat
 
 CONTENTION_SHARE = 0.05
+OUTSIDE_TEXT = (
+    "host and device idle together for a good part of each step: what they wait for is not on record, so the saving "
+    "may only lengthen the pause and low is 0; --loop sync says that the host works in it"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,15 +184,9 @@ def _caveats(base: Ground, contended: bool, loop: str) -> tuple[Caveat, ...]:
             base.unseen_collectives > 0,
             "one_rank",
             f"{base.unseen_collectives} collective calls wait for ranks this trace does not show: expected "
-            "assumes that all "
-            "ranks gain alike, low that the others gain nothing",
+            "assumes that all ranks gain alike, low that the others gain nothing",
         ),
-        (
-            base.pace == "outside",
-            "paced_outside",
-            "host and device idle together for a good part of each step: what they wait for is not on record, so the "
-            "saving may only lengthen the pause and low is 0; --loop sync says that the host works in it",
-        ),
+        (base.pace == "outside", "paced_outside", OUTSIDE_TEXT),
         (
             loop == "async" and base.headroom_ns is None,
             "headroom_unknown",

@@ -127,6 +127,8 @@ def blocked_waits(end: Int64Array, host: Host) -> np.ndarray:
     """Waits during which work of the device ended: they may have waited for it."""
     ends = np.sort(end)
     inside = np.searchsorted(ends, host.end_ns, side="right") > np.searchsorted(ends, host.start_ns, side="right")
+    # What ended before the stretch is not in it; the first waits may have been for that.
+    inside |= host.is_sync & (host.start_ns < ends[0]) & (host.end_ns - host.start_ns > POLL_NS)
     own = host.own_op >= 0
     mine = end[np.maximum(host.own_op, 0)]
     out: np.ndarray = host.is_wait & np.where(own, (mine > host.start_ns) & (mine <= host.end_ns), inside)
