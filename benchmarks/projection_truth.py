@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from gpu_simulator import KINDS, Run, deltas, planned, random_program, simulate, to_trace
@@ -265,9 +265,10 @@ def main() -> None:
     with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200, float_precision=4):
         print(table)
     if given.write:
-        from validation_page import page
+        from benchmarks.validation_page import page
 
-        given.write.write_text(page(table, given.n, given.first_seed), encoding="utf-8")
+        before = given.write.read_text(encoding="utf-8") if given.write.exists() else ""
+        given.write.write_text(page(table, given.n, given.first_seed, before), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
+from benchmarks.marked_section import section
 
 LEDGER = Path(__file__).with_name("public_ledger.tsv")
 WHAT = {
@@ -44,8 +45,8 @@ HEAD = (
 )
 
 
-def page(table: pl.DataFrame, n: int, first_seed: int) -> str:
-    """The Markdown of docs/method/validation.md."""
+def page(table: pl.DataFrame, n: int, first_seed: int, before: str = "") -> str:
+    """The Markdown of docs/method/validation.md; what other programs wrote into the page `before` is kept."""
     rows = table.to_dicts()
     lines = [
         "# Validation",
@@ -67,6 +68,12 @@ def page(table: pl.DataFrame, n: int, first_seed: int) -> str:
         *_shortfalls(rows),
         "",
         LIMITS,
+        "",
+        *READINGS,
+        section(before, "readings"),
+        "",
+        *HARDWARE,
+        section(before, "gpu-truth"),
         "",
         *_ledger(),
     ]
@@ -99,6 +106,33 @@ It proves the argument and the code, not that a given machine obeys the assumpti
 happened on machines."""
 
 
+READINGS = (
+    "## Steps, tokens and layers",
+    "",
+    "`python benchmarks/readings_truth.py --n N --write docs/method/validation.md` makes recordings in which a step is",
+    "easily misread, with their truth, and asks about one kernel at a target just above or just below what is true.",
+    "*exact*: calls and token of the first reading are right. *told*: another reading that is given has them, or",
+    "nothing is claimed, or both are means over a cycle. *false verdicts*: a GO or NO-GO that the truth contradicts.",
+    "",
+)
+HARDWARE = (
+    "## On a real accelerator",
+    "",
+    "`python -m benchmarks.gpu_truth --write docs/method/validation.md` profiles loops of kernels whose length is",
+    "known, predicts what a shorter kernel gives, makes it shorter and measures both without a profiler. The table is",
+    "empty until it has run on a machine with an accelerator.",
+    "",
+)
+DISGUISE = {
+    "clock_early": "the device's clock shown 5 us to 1 ms early",
+    "clock_late": "the same, late",
+    "clock_drifts": "the device's clock off by up to 40 ppm",
+    "one_early": "one op booked before its launch",
+    "waits_elsewhere": "the wait on another thread",
+    "unlinked_collectives": "collectives without a launch",
+}
+
+
 def _row(cells: tuple[str, ...] | list[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
@@ -121,7 +155,12 @@ def _share(value: float) -> str:
 
 
 def _kinds(rows: list[dict[str, float]]) -> list[str]:
-    return [f"- `{row['kind']}`: {WHAT.get(str(row['kind']), '')}" for row in rows if row["kind"] != "all"]
+    return [f"- `{row['kind']}`: {_what(str(row['kind']))}" for row in rows if row["kind"] != "all"]
+
+
+def _what(kind: str) -> str:
+    plain, _, disguise = kind.partition("+")
+    return f"{WHAT.get(plain, '')}; {DISGUISE[disguise]}" if disguise else WHAT.get(plain, "")
 
 
 def _shortfalls(rows: list[dict[str, float]]) -> list[str]:

@@ -18,12 +18,13 @@ from typing import Any
 
 from benchmarks.gpu_truth.loops import KNOB, LOOPS, Loop
 from benchmarks.gpu_truth.table import Record, table
+from benchmarks.marked_section import write_section
 
 SHARES = (0.2, 0.5)
 CYCLES = 60_000  # 30 to 60 us on devices of today
 PROFILED, WARM_UP = 8, 10
 MARK = "decode[{}]"
-BEGIN, END = "<!-- gpu-truth -->", "<!-- /gpu-truth -->"
+SECTION = "gpu-truth"
 
 
 def accelerator() -> Any:
@@ -103,9 +104,7 @@ def main() -> None:
     page = f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}\n\n{table(records)}"
     sys.stdout.write(page)
     if given.write:
-        text = given.write.read_text(encoding="utf-8")
-        head, _, rest = text.partition(BEGIN)
-        given.write.write_text(f"{head}{BEGIN}\n{page}{END}{rest.partition(END)[2]}", encoding="utf-8")
+        write_section(given.write, SECTION, page)
 
 
 if __name__ == "__main__":
