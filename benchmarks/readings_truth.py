@@ -4,7 +4,8 @@
 
 Of each recording one kernel is asked about, with every other question answered so that GO can be said, at a target just
 above or just below what is true. `exact`: calls and token of the first reading are right. `told`: another reading that
-is given has them, or nothing is claimed (INVALID, or refused), or both are means over the steps of a cycle. `false`: a GO or NO-GO that the truth contradicts.
+is given has them, or nothing is claimed (INVALID, or refused), or both are means over the steps of a cycle. `false`: a
+GO or NO-GO that the truth contradicts.
 """
 
 from __future__ import annotations

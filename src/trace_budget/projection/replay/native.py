@@ -53,12 +53,13 @@ class _Replay(ctypes.Structure):
 
 @cache
 def library(path: Path | None = None) -> ctypes.CDLL | None:
-    """The compiled replay, unless it was not built; `path` names another library."""
+    """The compiled replay, unless it was not built, or by another version; `path` names another library."""
     built = (Path(__file__).with_name(f"_propagate{suffix}") for suffix in EXTENSION_SUFFIXES)
     found = path or next((file for file in built if file.is_file()), None)
     try:
-        return None if found is None else ctypes.CDLL(str(found))
-    except OSError:
+        code = None if found is None else ctypes.CDLL(str(found))
+        return code if code is not None and code.trace_budget_replay_size() == ctypes.sizeof(_Replay) else None
+    except (OSError, AttributeError):
         return None
 
 

@@ -272,6 +272,9 @@ static int good_lists(Lists lists, int64_t items, int64_t size) {
   return 1;
 }
 
+/* The size of the struct above: a library of another version must not be handed this one. */
+EXPORTED size_t trace_budget_replay_size(void) { return sizeof(Replay); }
+
 /* Whether every index of the stretch and of its events lies inside its arrays. */
 EXPORTED int trace_budget_replay_check(const Replay *r, const uint8_t *kinds, const int64_t *index, int64_t events) {
   if (r->ops < 1 || r->columns < 1 || r->threads < 1 || r->calls < 0) return 0;
