@@ -23,7 +23,7 @@ def explain(word: Word = None) -> Report:
 
     found = entries() if word is None else looked_up(word)
     if not found:
-        near = get_close_matches(str(word).lower(), [entry.word for entry in entries()], 3, 0.5)
+        near = get_close_matches(str(word).lower(), [entry.word for entry in entries()], 3)
         advice = f"Did you mean {' or '.join(near)}?" if near else "`trace-budget explain` lists all words."
         raise UsageError("no such word", found=repr(word), expected="a term or a caveat code", advice=advice)
     rows = [{"word": entry.word, "kind": entry.kind, "text": entry.text} for entry in found]
