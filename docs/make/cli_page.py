@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
-from trace_budget import cli
+from trace_budget import cli, questions
 from trace_budget.cli._command import fields_of
 from trace_budget.cli._signature import NEEDED, signature_of
 from trace_budget.schema.option import Argument, Option
@@ -55,7 +55,18 @@ def _section(name: str) -> str:
     panels = list(dict.fromkeys(each.info.panel for each in fields if isinstance(each.info, Option)))
     shown = sorted((each for each in fields if isinstance(each.info, Option)), key=lambda e: panels.index(e.info.panel))
     options = [_row(each.info, each.default is NEEDED) for each in shown]
-    lines = [f"## {name}", "", _doc(name), "", "```text", f"trace-budget {name} [OPTIONS]{arguments}", "```", ""]
+    lines = [
+        f"## {name}",
+        "",
+        _doc(name),
+        "",
+        "```text",
+        f"trace-budget {name} [OPTIONS]{arguments}",
+        "",
+        *questions.examples(name),
+        "```",
+        "",
+    ]
     return "\n".join([*lines, "| | option | meaning |", "| :--- | :--- | :--- |", *options, ""])
 
 

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from house.source_tree import ROOT
-from trace_budget import cli, errors
+from trace_budget import cli, errors, questions
 
 DOCS = sorted(path for path in (ROOT / "docs").rglob("*.md"))
 PAGES = [*DOCS, *ROOT.glob("*.md")]
@@ -62,11 +62,16 @@ def commands_of(page: Path) -> list[list[str]]:
     return [shlex.split(match["rest"], comments=True) for match in found if match]
 
 
-def test_commands_in_the_docs_parse() -> None:
+def test_every_command_has_two_examples() -> None:
+    assert [name for name in cli.NAMES if len(questions.examples(name)) < 2] == []
+
+
+def test_commands_in_the_docs_and_in_the_help_parse() -> None:
     import typer
 
     group = typer.main.get_command(cli.build())
-    for words in (words for page in PAGES for words in commands_of(page)):
+    shown = [shlex.split(line)[1:] for name in cli.NAMES for line in questions.examples(name)]
+    for words in (*shown, *(words for page in PAGES for words in commands_of(page))):
         context = group.make_context("trace-budget", list(words))
         name, *arguments = words
         command = group.get_command(context, name)  # type: ignore[attr-defined]

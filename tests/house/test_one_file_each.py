@@ -67,6 +67,7 @@ from trace_budget.schema.values import positive
 if TYPE_CHECKING:
     from trace_budget.schema.report import Report
 
+EXAMPLES = ("trace-budget throughput decode.json.gz", "trace-budget throughput decode.json.gz --sequences 8")
 Sequences = Annotated[
     float, option("Token", "--sequences", parse=positive, metavar="F", text="Sequences of a batch (default: 1).")
 ]

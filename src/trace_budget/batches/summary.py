@@ -11,7 +11,7 @@ from trace_budget.batches.names import checked_pattern
 from trace_budget.batches.run import Batch
 from trace_budget.batches.work import FAILED
 from trace_budget.errors import UsageError
-from trace_budget.projection.verdict import VERDICTS
+from trace_budget.schema.quantities import VERDICTS
 from trace_budget.schema.report import Line, Report, Table, TableColumn
 from trace_budget.units import show_count
 

@@ -26,8 +26,14 @@ def build(names: Iterable[str] = NAMES) -> typer.Typer:
     app.callback(invoke_without_command=True)(_root)
     panels = {name: panel for panel, group in questions.GROUPS.items() for name in group}
     for name in names:
-        app.command(name, rich_help_panel=panels[name])(typer_command(name))
+        app.command(name, rich_help_panel=panels[name], epilog=_examples(name))(typer_command(name))
     return app
+
+
+def _examples(name: str) -> str | None:
+    """What stands at the end of a command's help."""
+    lines = questions.examples(name)
+    return "\n\n".join(["Examples:", *lines]) if lines else None
 
 
 def _version(wanted: bool) -> None:

@@ -11,7 +11,6 @@ from trace_budget.schema.options import Policy
 
 DILUTION_MEASURED = 0.67
 DILUTION_STATED = 0.5
-VERDICTS = ("GO", "MARGINAL", "NO-GO", "INVALID")
 
 
 @dataclass(frozen=True, slots=True)

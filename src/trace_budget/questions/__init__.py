@@ -36,3 +36,9 @@ def command(name: str) -> Callable[..., Any]:
     """What the command of a question calls: its `command` where it has one, else the function itself."""
     found: Callable[..., Any] = getattr(load(name), "command", None) or function(name)
     return found
+
+
+def examples(name: str) -> tuple[str, ...]:
+    """Commands that show how a question is asked: its `EXAMPLES`."""
+    found: tuple[str, ...] = getattr(load(name), "EXAMPLES", ())
+    return found

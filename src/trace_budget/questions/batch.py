@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from trace_budget.projection.candidates import CandidateSet
     from trace_budget.schema.report import Report
 
+EXAMPLES = (
+    "trace-budget batch traces -o dataset -k gdn_fused -s 3.2 --by model,phase",
+    "trace-budget batch traces -o dataset --candidates candidates.toml -j 8",
+)
+
 Folders = Annotated[
     list[str], Argument("FOLDER...", "Folders, files or URLs; traces are found by content, in archives too.")
 ]

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from trace_budget.schema.report import Report
     from trace_budget.schema.trace import Trace
 
+EXAMPLES = (
+    "trace-budget check decode.json.gz --token-ms 44",
+    "trace-budget check profile --fail-unless usable",
+)
+
 TracePaths = Annotated[list[Path], Argument("TRACE...", "Trace files, such as one per rank, or folders of them.")]
 TokenMs = Annotated[
     float | None,

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from trace_budget.schema.report import Report
     from trace_budget.schema.trace import Trace
 
+EXAMPLES = (
+    "trace-budget compare before.json.gz after.json.gz -k gdn_fused",
+    "trace-budget compare before.json.gz after.json.gz -k gdn_fused -s 3.2 --fail-below 0.3",
+)
+
 BASES = ("auto", "step", "recording")
 Before = Annotated[Path, Argument("BEFORE", "The trace before the change.")]
 After = Annotated[Path, Argument("AFTER", "The trace after it.")]

@@ -15,6 +15,11 @@ from trace_budget.units import show_bytes
 if TYPE_CHECKING:
     from trace_budget.schema.report import Report
 
+EXAMPLES = (
+    "trace-budget doctor",
+    "trace-budget doctor --format json",
+)
+
 DISTRIBUTION = "trace-budget"
 # Extras for working on the project, not for using it.
 FOR_DEVELOPERS = {"docs", "test"}

@@ -13,6 +13,11 @@ from trace_budget.schema.values import percentage, positive
 if TYPE_CHECKING:
     from trace_budget.schema.report import Report
 
+EXAMPLES = (
+    "trace-budget estimate -s 3.1 --calls 48 --token-ms 44",
+    "trace-budget estimate -s 3.1 --layers 48 --calls-per-layer 2 --token-ms 44 --hit-rate 0.6:1",
+)
+
 Saving = Annotated[
     float, option("Factors", "--saving-us", "-s", parse=positive, metavar="F", text="Saved per call, us.")
 ]

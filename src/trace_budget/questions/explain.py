@@ -11,6 +11,11 @@ from trace_budget.schema.option import Argument
 if TYPE_CHECKING:
     from trace_budget.schema.report import Report
 
+EXAMPLES = (
+    "trace-budget explain dilution",
+    "trace-budget explain one_rank",
+)
+
 Word = Annotated[str | None, Argument("[WORD]", "A term or a caveat code (default: all of them).")]
 
 

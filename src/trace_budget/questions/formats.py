@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from trace_budget.schema.report import Report
 
+EXAMPLES = (
+    "trace-budget formats",
+    "trace-budget formats --format json",
+)
+
 
 def formats() -> Report:
     """What can be read, and what each format cannot tell."""

@@ -13,6 +13,11 @@ from trace_budget.schema.option import Argument, option
 if TYPE_CHECKING:
     from trace_budget.schema.trace import Trace
 
+EXAMPLES = (
+    "trace-budget ingest decode.json.gz -o tables",
+    "trace-budget ingest rank0.json.gz rank1.json.gz -o tables",
+)
+
 Traces = Annotated[list[Path], Argument("TRACE...", "Trace files to read.")]
 Out = Annotated[
     Path, option("Output", "--output", "-o", metavar="OUT", text="Folder to add to; each trace gets one in it.")

@@ -10,6 +10,11 @@ from trace_budget.schema.options import Scope
 if TYPE_CHECKING:
     from trace_budget.schema.report import Report
 
+EXAMPLES = (
+    "trace-budget kernels decode.json.gz",
+    "trace-budget kernels decode.json.gz -k gdn --phase decode --format csv",
+)
+
 
 def kernels(trace: Traced, scope: Scope = EVERYTHING, kernel: Filter = None) -> Report:
     """Which kernels: calls, layers, us, how exposed."""

@@ -12,6 +12,11 @@ from trace_budget.schema.options import Scope
 if TYPE_CHECKING:
     from trace_budget.schema.report import Report
 
+EXAMPLES = (
+    "trace-budget layers decode.json.gz -k gdn_fused",
+    "trace-budget layers decode.json.gz --layers 48 -o layers.parquet",
+)
+
 Capture = Annotated[
     Path | None,
     option("Input", "--capture", metavar="FILE", text="Names of replayed kernels from a trace of the graph capture."),

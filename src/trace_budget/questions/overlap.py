@@ -10,6 +10,11 @@ from trace_budget.schema.options import Scope
 if TYPE_CHECKING:
     from trace_budget.schema.report import Report
 
+EXAMPLES = (
+    "trace-budget overlap decode.json.gz",
+    "trace-budget overlap decode.json.gz --steps 2:5",
+)
+
 
 def overlap(trace: Traced, scope: Scope = EVERYTHING) -> Report:
     """How much of each kernel is exposed, how much hidden."""

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from trace_budget.schema.report import Report
     from trace_budget.schema.trace import Trace
 
+EXAMPLES = (
+    "trace-budget project decode.json.gz -k gdn_fused -s 3.2 --token-ms 44",
+    "trace-budget project decode.json.gz -k gdn_fused --new-us 17 --baseline-us 20.3 --fail-unless MARGINAL",
+)
+
 Gate = Annotated[
     str | None,
     option("Verdict", "--fail-unless", parse=one_of("GO", "MARGINAL"), metavar="GO|MARGINAL",

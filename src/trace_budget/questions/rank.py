@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from trace_budget.schema.report import Report
     from trace_budget.schema.trace import Trace
 
+EXAMPLES = (
+    "trace-budget rank decode.json.gz candidates.toml",
+    "trace-budget rank decode.json.gz candidates.toml --target-pct 0.5 -o rank.csv",
+)
+
 Candidates = Annotated[Path, Argument("CANDIDATES.toml", "The candidate file.")]
 
 

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from trace_budget.schema.page import Page
     from trace_budget.schema.trace import Trace
 
+EXAMPLES = (
+    "trace-budget report decode.json.gz -o page.html",
+    "trace-budget report decode.json.gz -k gdn_fused -s 3.2 -o page.html --plot curve.svg",
+)
+
 Out = Annotated[Path, option("Output", "--output", "-o", metavar="FILE.html", text="The page to write.")]
 Plot = Annotated[
     Path | None,
@@ -48,9 +53,30 @@ def report(
     policy: Policy | None = None,
     *,
     bench: Bench = NO_BENCH,
+    output: Path | str | None = None,
 ) -> Page:
-    """The answer as a page with pictures: of one replacement, of a set of candidates, or of the trace alone."""
-    read = opened(trace)
+    """The answer as a page with pictures: of one replacement, of a set of candidates, or of the trace alone.
+
+    With `output` it is written as HTML too; OutputError when that file exists.
+    """
+    page = _page(opened(trace), selection, change, scope, token, policy, bench)
+    if output is not None:
+        from trace_budget.io.atomic import write_bytes
+        from trace_budget.render import as_html
+
+        write_bytes(Path(output), as_html.render(page), overwrite=False)
+    return page
+
+
+def _page(
+    read: Trace,
+    selection: Selection | CandidateSet | str | None,
+    change: Change,
+    scope: Scope,
+    token: TokenInput | None,
+    policy: Policy | None,
+    bench: Bench,
+) -> Page:
     if selection is None:
         return trace_page(read, scope, token, policy)
     if not isinstance(selection, Selection | str):

@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from trace_budget.schema.report import Report
 
+EXAMPLES = (
+    "trace-budget schema",
+    "trace-budget schema --format markdown -o schema.md",
+)
+
 
 def schema() -> Report:
     """What the tables hold: every column, type and unit."""

@@ -10,6 +10,11 @@ from trace_budget.schema.options import Scope
 if TYPE_CHECKING:
     from trace_budget.schema.report import Report
 
+EXAMPLES = (
+    "trace-budget steps decode.json.gz",
+    "trace-budget steps decode.json.gz --phase prefill --format json",
+)
+
 
 def steps(trace: Traced, scope: Scope = EVERYTHING) -> Report:
     """The steps: phase, window, busy and host time."""

@@ -12,6 +12,11 @@ from trace_budget.schema.values import MOST_ROWS, whole
 if TYPE_CHECKING:
     from trace_budget.schema.report import Report
 
+EXAMPLES = (
+    "trace-budget threshold decode.json.gz --token-ms 44",
+    "trace-budget threshold decode.json.gz -k gdn --target-pct 2",
+)
+
 Limit = Annotated[
     int | None,
     option("Select", "--limit", parse=whole(1, MOST_ROWS), metavar="N", text="Only the first N kernels."),

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from trace_budget.schema.timeline import Drawing
     from trace_budget.schema.trace import Trace
 
+EXAMPLES = (
+    "trace-budget timeline decode.json.gz -k gdn_fused -s 3.2 -o step.pftrace",
+    "trace-budget timeline decode.json.gz candidates.toml -o step.json --steps 2:4",
+)
+
 Out = Annotated[
     Path,
     option("Output", "--output", "-o", parse=file_with(".pftrace", ".perfetto-trace", ".json"),
@@ -43,16 +48,30 @@ def timeline(
     scope: Scope = EVERYTHING,
     change: Change = NO_CHANGE,
     bench: Bench = NO_BENCH,
+    output: Path | str | None = None,
 ) -> Drawing:
     """A step (all of `scope.steps`, if given) as measured and as projected, to be drawn in time.
 
-    `wanted` is a candidate or a set of them, or the kernel that `change` or `bench` is about.
+    `wanted` is a candidate or a set of them, or the kernel that `change` or `bench` is about. With `output` it is
+    written too, as Chrome JSON (.json) or in Perfetto's format; OutputError when that file exists.
     """
     from trace_budget.api import analyse
     from trace_budget.pages import timeline as timeline_room
 
     asked = one_candidate(wanted, change, bench).candidate if isinstance(wanted, Selection | str) else wanted
-    return timeline_room.timeline(analyse(opened(trace), scope), asked, several=scope.steps is not None)
+    drawing = timeline_room.timeline(analyse(opened(trace), scope), asked, several=scope.steps is not None)
+    if output is not None:
+        from trace_budget.io.atomic import write_bytes
+
+        write_bytes(Path(output), _written(drawing, Path(output)), overwrite=False)
+    return drawing
+
+
+def _written(drawing: Drawing, path: Path) -> bytes:
+    """The drawing in the format that the suffix asks for."""
+    from trace_budget.render import as_timeline
+
+    return as_timeline.chrome(drawing) if path.suffix.lower() == ".json" else as_timeline.perfetto(drawing)
 
 
 def command(
@@ -73,14 +92,13 @@ def command(
     Draws one typical step, or all counted ones of --steps.
     """
     from trace_budget.io.atomic import refuse_existing
-    from trace_budget.render import as_timeline
 
     refuse_existing(output, overwrite=force)
     wanted = _wanted(selection, change, bench, candidates)
     read = inputs.open(trace)
     with inputs.console.working("Projecting"):
         drawing = timeline(read, wanted, scope)
-        data = as_timeline.chrome(drawing) if output.suffix.lower() == ".json" else as_timeline.perfetto(drawing)
+        data = _written(drawing, output)
     warnings = tuple(f"{each.severity}: {each.text}" for each in read.caveats if each.severity != "note")
     return Answer(None, (File(output, lambda: data, f": {_summary(drawing)}", warnings),))
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from trace_budget.schema.trace import Caveat, Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Json = Mapping[str, object]
 
@@ -49,9 +54,9 @@ class Line:
     style: str = "plain"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Report:
-    """The answer to one question.
+    """The answer to one question, as frames, as a JSON document, and in words; a notebook shows what a terminal does.
 
     `schema` names and versions the JSON document (`trace-budget/kernels/1`); `document` is that document without
     `schema`, `trace` and `caveats`, which every renderer adds; the first table is the one CSV and Parquet write.
@@ -64,6 +69,29 @@ class Report:
     tables: tuple[Table, ...] = ()
     footer: tuple[Line, ...] = ()
     caveats: tuple[Caveat, ...] = field(default=())
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The rows of the answer: what CSV and Parquet hold."""
+        return self.tables[0].frame if self.tables else pl.DataFrame()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same as a pandas frame."""
+        return self.table.to_pandas()
+
+    def text(self) -> str:
+        """The answer as a terminal shows it."""
+        from importlib import import_module  # by name: what draws answers knows this file, not the other way round
+
+        rendered: bytes = import_module("trace_budget.render.as_terminal").RENDERER.render(self)
+        return rendered.decode()
+
+    def __repr__(self) -> str:
+        first = next((line.text for line in (*self.footer, *self.lines)), "")
+        return f"<{self.schema}: {first}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text())}</pre>"
 
 
 def trace_facts(trace: Trace) -> dict[str, object]:

@@ -27,7 +27,7 @@ class PartsOf:
         rows = rows.filter(pl.col("piece").is_in(list(example.values())))
         table = rows.group_by("piece", "name").len().sort("piece", "name")
         by_piece = {piece: k for k, piece in example.items()}
-        for piece, name, calls in table.iter_rows():
+        for piece, name, calls in table.rows():
             self._counts.setdefault(by_piece[piece], {})[name] = calls
 
     def all_parts(self, kinds: Int64Array) -> bool:
