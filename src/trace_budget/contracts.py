@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from trace_budget.schema.options import ReadOptions as ReadOptions
@@ -30,6 +30,9 @@ class Reader:
     """One format. `recognises` must decide by content, never by name; `read` ends with the schema check.
 
     `cannot_tell` lists the questions this format leaves open, `recognised_by` says in words what `recognises` looks at.
+    `writers`: the profilers that write it, each with the place of this output among its outputs (0 tells most);
+    `sums_named` matches names of files that hold sums all the same. `work_table` begins the name of the table whose
+    rows are device work; `late_rank` says that the rank may stand behind the events.
     """
 
     name: str
@@ -40,6 +43,10 @@ class Reader:
     read: Callable[[Path, ReadOptions], Trace]
     suffixes: tuple[str, ...] = ()
     timeline: bool = True
+    writers: Mapping[str, int] = field(default_factory=dict)
+    sums_named: str = ""
+    work_table: str = ""
+    late_rank: bool = False
 
 
 @dataclass(frozen=True, slots=True)

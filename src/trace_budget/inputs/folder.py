@@ -34,7 +34,6 @@ _NO_WORKLOAD = (
 )
 _MERGED = re.compile(r"^merged-")
 _EARLY_STAGE = re.compile(r"-(?:EXTEND|PREFILL)(?=[-.])", re.IGNORECASE)
-_DISPATCHES = {"rocpd": "rocpd_kernel_dispatch", "hipprof_db": "HIPOPS_", "nsys_sqlite": "CUPTI_ACTIVITY_KIND_KERNEL"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +192,8 @@ def _sorted_out(found: list[Member]) -> tuple[list[Member], list[LeftOut]]:
 
 def _ran_something(one: Member) -> bool:
     """Whether a database holds device work, as far as a look at one row tells."""
-    prefix = _DISPATCHES.get(one.reader.name)
-    if prefix is None:
+    prefix = one.reader.work_table
+    if not prefix:
         return True
     try:
         with opened(one.path) as database:
@@ -205,7 +204,7 @@ def _ran_something(one: Member) -> bool:
 
 def _with_late_rank(one: Member) -> Member:
     """Look for the job's description behind the events, where older profilers wrote it."""
-    if one.rank is not None or one.reader.name != "kineto":
+    if one.rank is not None or not one.reader.late_rank:
         return one
     last = b""
     with PlainStream(one.path) as plain:

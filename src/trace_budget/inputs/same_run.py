@@ -9,15 +9,7 @@ from typing import Protocol
 
 from trace_budget.contracts import Reader
 
-# per profiler, from the output that tells most to the one that tells least
-PROFILERS = (
-    ("rocpd", "rocprofv3_json", "rocprofv3_csv", "perfetto", "kernel_stats_csv"),
-    ("rpd", "rpd_json"),
-    ("rocprof_v1_db", "rocprof_v1_json", "rocprof_v1_csv", "kernel_stats_csv"),
-    ("hipprof_db", "hipprof_json", "perfetto", "kernel_stats_csv"),
-    ("nsys_sqlite", "nsys_parquetdir", "nsys_csv", "nsys sums"),
-)
-_NSYS_SUMS = re.compile("kern_?sum")
+_SUMS = 100  # places behind every output with a timeline
 _OUTPUT = re.compile(
     r"(?:[_.](?:results|kernel_trace|kernel_stats|domain_stats|stats|stream|hipkernel|cuda_gpu_trace|cuda_gpu_kern_sum|"
     r"parquetdir|pqtdir|csv|json|html|db|sqlite|rpd|pftrace|gz|zst))*$"
@@ -43,12 +35,18 @@ def stem_of_run(path: Path) -> tuple[Path, str]:
 
 def telling_more(one: Output, found: Sequence[Output]) -> Output | None:
     """Another output of the same run by the same profiler that tells more than this one, if there is any."""
-    beside = {_kind(o): o for o in found if o is not one and stem_of_run(o.path) == stem_of_run(one.path)}
-    kind = _kind(one)
-    better = (name for kinds in PROFILERS if kind in kinds for name in kinds[: kinds.index(kind)])
-    return next((beside[name] for name in better if name in beside), None)
+    beside = [other for other in found if other is not one and stem_of_run(other.path) == stem_of_run(one.path)]
+    mine = _places(one)
+    better = [
+        (place, other)
+        for other in beside
+        for profiler, place in _places(other).items()
+        if place < mine.get(profiler, place)
+    ]
+    return min(better, key=lambda each: each[0])[1] if better else None
 
 
-def _kind(one: Output) -> str:
-    """The format; sums of `nsys stats` apart, which its reader reads too."""
-    return "nsys sums" if one.reader.name == "nsys_csv" and _NSYS_SUMS.search(one.path.name) else one.reader.name
+def _places(one: Output) -> dict[str, int]:
+    """The place of an output among those of each profiler that writes it; sums tell least."""
+    sums = _SUMS if one.reader.sums_named and re.search(one.reader.sums_named, one.path.name) else 0
+    return {profiler: place + sums for profiler, place in one.reader.writers.items()}

@@ -177,4 +177,6 @@ READER = Reader(
     recognises=_recognises,
     read=_read,
     suffixes=(".db", ".db.gz"),
+    writers={"hipprof": 0},
+    work_table="HIPOPS_",
 )

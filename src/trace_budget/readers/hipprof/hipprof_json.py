@@ -167,4 +167,5 @@ READER = Reader(
     recognises=_recognises,
     read=_read,
     suffixes=(".json", ".json.gz", ".html"),
+    writers={"hipprof": 1},
 )

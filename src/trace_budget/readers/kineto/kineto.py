@@ -132,4 +132,5 @@ READER = Reader(
     recognises=_recognises,
     read=read,
     suffixes=(".json", ".json.gz"),
+    late_rank=True,
 )

@@ -147,4 +147,6 @@ READER = Reader(
     recognises=_recognises,
     read=_read,
     suffixes=(".csv", ".csv.gz"),
+    writers={"nsys": 2},
+    sums_named="kern_?sum",
 )

@@ -26,4 +26,5 @@ READER = Reader(
     cannot_tell="kernels inside CUDA graphs unless recorded with --cuda-graph-trace=node; module calls",
     recognises=_recognises,
     read=_read,
+    writers={"nsys": 1},
 )

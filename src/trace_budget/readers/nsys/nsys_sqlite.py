@@ -27,4 +27,6 @@ READER = Reader(
     recognises=_recognises,
     read=_read,
     suffixes=(".sqlite", ".sqlite.gz"),
+    writers={"nsys": 0},
+    work_table="CUPTI_ACTIVITY_KIND_KERNEL",
 )

@@ -246,4 +246,5 @@ READER = Reader(
     recognises=_recognises,
     read=_read,
     suffixes=(".pftrace", ".perfetto-trace", ".proto"),
+    writers={"rocprofv3": 3, "hipprof": 2},
 )

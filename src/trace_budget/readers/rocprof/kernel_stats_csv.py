@@ -110,4 +110,5 @@ READER = Reader(
     read=_read,
     suffixes=(".csv", ".csv.gz"),
     timeline=False,
+    writers={"rocprofv3": 4, "rocprof": 3, "hipprof": 3},
 )

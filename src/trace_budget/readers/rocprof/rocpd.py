@@ -177,4 +177,6 @@ READER = Reader(
     recognises=_recognises,
     read=_read,
     suffixes=(".db", ".db.gz"),
+    writers={"rocprofv3": 0},
+    work_table="rocpd_kernel_dispatch",
 )

@@ -102,4 +102,5 @@ READER = Reader(
     recognises=_recognises,
     read=_read,
     suffixes=(".csv", ".csv.gz"),
+    writers={"rocprof": 2},
 )

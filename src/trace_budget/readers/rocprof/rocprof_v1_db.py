@@ -143,4 +143,5 @@ READER = Reader(
     recognises=_recognises,
     read=_read,
     suffixes=(".db", ".db.gz"),
+    writers={"rocprof": 0},
 )

@@ -156,4 +156,5 @@ READER = Reader(
     recognises=_recognises,
     read=_read,
     suffixes=(".json", ".json.gz"),
+    writers={"rocprof": 1},
 )

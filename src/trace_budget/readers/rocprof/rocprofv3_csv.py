@@ -211,4 +211,5 @@ READER = Reader(
     recognises=_recognises,
     read=_read,
     suffixes=(".csv", ".csv.gz"),
+    writers={"rocprofv3": 2},
 )

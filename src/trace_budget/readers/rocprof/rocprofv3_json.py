@@ -138,4 +138,5 @@ READER = Reader(
     recognises=_recognises,
     read=_read,
     suffixes=(".json", ".json.gz"),
+    writers={"rocprofv3": 1},
 )

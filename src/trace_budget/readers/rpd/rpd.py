@@ -146,4 +146,5 @@ READER = Reader(
     recognises=_recognises,
     read=_read,
     suffixes=(".rpd", ".rpd.gz"),
+    writers={"rpd": 0},
 )

@@ -172,4 +172,5 @@ READER = Reader(
     recognises=_recognises,
     read=_read,
     suffixes=(".json", ".json.gz"),
+    writers={"rpd": 1},
 )
