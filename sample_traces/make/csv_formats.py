@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sample_traces.make import hipprof_text, nsys_text, plain_text, rocprof_text, rocprofv3_text
+from sample_traces.make import ascend_text, hipprof_text, nsys_text, plain_text, rocprof_text, rocprofv3_text
 from sample_traces.make import run_description as described
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,6 +38,8 @@ def samples() -> dict[str, str]:
         "nsys_csv/beside_cuda_api_trace.csv": nsys_text.api_trace(run),
         "nsys_csv/beside_nvtx_pushpop_trace.csv": nsys_text.pushpop_trace(run),
         "nsys_csv/cuda_gpu_kern_sum.csv": nsys_text.kernel_sums(run),
+        "ascend_csv/kernel_details.csv": ascend_text.kernel_details_csv(run),
+        "ascend_csv/op_summary_20260101.csv": ascend_text.op_summary_csv(run),
         "plain_table/same_run.csv": plain_text.table_csv(run),
         "plain_table/same_run.jsonl": plain_text.table_lines(run),
         **_broken(run),

@@ -7,7 +7,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- inventory -->", "<!-- end of inventory -->"
 DATABASES = ("hipprof_db", "nsys_sqlite", "rocpd", "rocprof_v1_db", "rpd")
-TABLES = ("kernel_stats_csv", "nsys_csv", "plain_table", "rocprof_v1_csv", "rocprofv2_csv", "rocprofv3_csv")
+TABLES = (
+    *("ascend_csv", "kernel_stats_csv", "nsys_csv", "plain_table"),
+    *("rocprof_v1_csv", "rocprofv2_csv", "rocprofv3_csv"),
+)
 DOCUMENTS = ("hipprof_json", "rocprof_v1_json", "rocprofv3_json", "rpd_json")
 
 

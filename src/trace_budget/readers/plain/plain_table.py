@@ -20,9 +20,10 @@ from trace_budget.io import parquet_file
 from trace_budget.io.csv.table import Cells, CsvTable, Shape, first_lines, header_cells, read_csv
 from trace_budget.io.inflate import PlainStream
 from trace_budget.io.parquet_folder import MAGIC
-from trace_budget.readers.csv_trace import NO_CALLS, NO_MARKERS, damage_of, ns_from_decimal
+from trace_budget.readers.csv_trace import NO_CALLS, damage_of, ns_from_decimal
 from trace_budget.readers.plain.json_lines import LineTable, is_object, keys_of, read_lines
 from trace_budget.readers.records import Records, trace_of
+from trace_budget.readers.stated_steps import steps_of
 from trace_budget.schema.tables import OP_KINDS
 from trace_budget.schema.trace import Caveat, Trace
 
@@ -169,7 +170,7 @@ def _trace(path: Path, frame: pl.DataFrame, units: Mapping[str, str], damage: st
     absent = [pl.lit(None, pl.Int64).alias(name) for name in _IDS if name not in rows.columns]
     ops = rows.with_columns(_kind(rows), pl.col("start").alias("start_ns"), end.alias("end_ns"), *absent)
     ops = ops.with_columns(pl.lit(None, pl.Int64).alias("correlation"))
-    records = Records(ops, NO_CALLS, _steps(ops), ("correlation",), caveats=found, earliest_ns=0)
+    records = Records(ops, NO_CALLS, steps_of(ops), ("correlation",), caveats=found, earliest_ns=0)
     return trace_of(_Source(path, damage), "plain_table", records, source_bytes=path.stat().st_size)
 
 
@@ -177,23 +178,6 @@ def _kind(rows: pl.DataFrame) -> pl.Expr:
     """What the table says of each row; a word that is none is a kernel, whose name may still say that it is a copy."""
     word = pl.col("kind").str.to_lowercase() if "kind" in rows.columns else pl.lit(None, pl.String)
     return pl.when(word.is_in(OP_KINDS)).then(word).otherwise(pl.lit("kernel")).alias("kind")
-
-
-def _steps(ops: pl.DataFrame) -> pl.DataFrame:
-    """A range on the device around the rows of each step, called `step[#N]`, or `PHASE[N]` where the phase is known."""
-    if "step" not in ops.columns:
-        return NO_MARKERS
-    step = pl.col("step").cast(pl.String)
-    phase = pl.col("phase").str.to_lowercase() if "phase" in ops.columns else pl.lit(None, pl.String)
-    text = pl.when(phase.is_in(("decode", "prefill"))).then(phase + "[" + step + "]").otherwise("step[#" + step + "]")
-    named = ops.filter(step.is_not_null() & (step != "")).with_columns(text.alias("range"))
-    around = named.group_by("range", "device", maintain_order=True).agg(
-        pl.col("start_ns").min(), pl.col("end_ns").max(), pl.col("pid").first()
-    )
-    return around.drop_nulls(["start_ns", "end_ns"]).select(
-        pl.lit("gpu_annotation").alias("kind"), pl.col("range").alias("name"), "pid",
-        pl.lit(None, pl.Int64).alias("tid"), pl.col("device").cast(pl.Int32), "start_ns", "end_ns",
-    )  # fmt: skip
 
 
 READER = Reader(

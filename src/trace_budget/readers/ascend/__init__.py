@@ -1,0 +1,1 @@
+"""The profilers of Ascend NPUs."""
