@@ -63,6 +63,10 @@ class NoSuchKernelError(NotInTraceError):
     """No kernel of the steps that count has the name that was asked for."""
 
 
+class ModelContradictedError(NotInTraceError):
+    """The trace shows layers that the model's configuration does not have."""
+
+
 class OutputError(TraceBudgetError):
     """The output cannot or will not be written."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import polars as pl
 
 from trace_budget.schema.findings import Layers, Overlap, Steps
@@ -10,7 +12,7 @@ from trace_budget.schema.trace import Trace
 KEYS = ["kind", "name"]
 TABLE = (
     "kernel", "kind", "calls_per_step", "calls", "layers", "layers_hit", "calls_per_layer", "steps", "steps_hit",
-    "mean_ns", "median_ns", "min_ns", "max_ns", "ns_per_step", "pct_of_step", "exposed_ns_per_step",
+    "mean_ns", "median_ns", "min_ns", "max_ns", "ns_per_step", "pct_of_step", "exposed_ns_per_step", "layer_types",
 )  # fmt: skip
 
 
@@ -32,6 +34,7 @@ def kernel_table(trace: Trace, steps: Steps, layers: Layers, overlap: Overlap) -
     Columns: kernel, kind, calls_per_step (mean), calls, layers, layers_hit and calls_per_layer (median over the steps
     that run it; null when layers are unknown), steps, steps_hit, mean_ns, median_ns, min_ns, max_ns (over calls with
     usable times), ns_per_step, pct_of_step (of the median step time), exposed_ns_per_step; null without usable times.
+    layer_types says which of the model's layers run it; null without the model's configuration.
     """
     ops = op_table(trace, steps, layers, overlap)
     count = max(len(steps.used), 1)
@@ -47,7 +50,7 @@ def kernel_table(trace: Trace, steps: Steps, layers: Layers, overlap: Overlap) -
         pl.when(timed).then(pl.col("dur_ns").sum() / count).alias("ns_per_step"),
         pl.when(timed).then(pl.col("solo_ns").sum() / count).alias("exposed_ns_per_step"),
     )
-    rows = durations.join(_layer_hits(ops), on=KEYS, how="left")
+    rows = durations.join(_layer_hits(ops), on=KEYS, how="left").join(_types_hit(ops, layers), on=KEYS, how="left")
     known = layers.layers > 0
     return (
         rows.with_columns(
@@ -75,6 +78,26 @@ def _layer_hits(ops: pl.DataFrame) -> pl.DataFrame:
         pl.col("hit").median().round().cast(pl.Int64).alias("layers_hit"),
         (pl.col("inside") / pl.col("hit")).median().alias("calls_per_layer"),
     )
+
+
+def types_text(layer_index: Iterable[int | None], types: tuple[str, ...]) -> str | None:
+    """Which types of layers these are: `48 of 48 linear_attention`; None where types or layers are unknown."""
+    hit = {layer for layer in layer_index if layer is not None and 0 <= layer < len(types)}
+    if not hit:
+        return None
+    kinds = dict.fromkeys(types)
+    counts = [(sum(types[layer] == kind for layer in hit), types.count(kind), kind) for kind in kinds]
+    return ", ".join(f"{here} of {total} {kind}" for here, total, kind in counts if here)
+
+
+def _types_hit(ops: pl.DataFrame, layers: Layers) -> pl.DataFrame:
+    """KEYS and layer_types of every kernel inside layers."""
+    empty = ops.select(KEYS).clear().with_columns(pl.lit(None, dtype=pl.String).alias("layer_types"))
+    if not layers.types:
+        return empty
+    inside = ops.filter(pl.col("layer_index") >= 0).group_by(KEYS).agg(pl.col("layer_index").unique())
+    texts = [types_text(row, layers.types) for row in inside["layer_index"].to_list()]
+    return inside.select(*KEYS, pl.Series("layer_types", texts, dtype=pl.String))
 
 
 def layer_map(ops: pl.DataFrame) -> pl.DataFrame:

@@ -213,4 +213,4 @@ def effective_of(found: Match, effective: Int64Array) -> FloatArray:
 def usable(found: Match) -> Match:
     """The match without calls whose times are not usable (they stay in counts, not in timing)."""
     ops = found.ops.filter(pl.col("dur_ns").is_not_null())
-    return Match(found.kernel, found.names, ops, found.steps, found.layers)
+    return Match(found.kernel, found.names, ops, found.steps, found.layers, types=found.types)

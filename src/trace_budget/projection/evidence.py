@@ -82,7 +82,7 @@ def _layers(found: Match, layers: Layers) -> Answer:
         return Answer("D", "assumed", "no layers were found in the trace")
     grade = {"high": "A", "medium": "B"}.get(layers.confidence, "C")
     source = "user" if layers.method == "user" else "trace"
-    return Answer(grade, source, f"{found.layers_hit} of {layers.layers} layers, by {layers.method}")
+    return Answer(grade, source, f"{found.layers_hit} of {layers.layers} layers{found.of_type}, by {layers.method}")
 
 
 def _requests(change: Change, found: Match) -> Answer:

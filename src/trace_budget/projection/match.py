@@ -9,6 +9,7 @@ from shlex import quote
 
 import polars as pl
 
+from trace_budget.analysis.kernels import types_text
 from trace_budget.errors import NoSuchKernelError, NotInTraceError, UsageError
 from trace_budget.labels import labels
 from trace_budget.projection.names import closest, matching
@@ -29,7 +30,8 @@ class Match:
     """The matched calls of the used steps.
 
     `ops`: op_id, step_index, layer_index, position, start_ns, end_ns, dur_ns (null when unknown), solo_ns.
-    `damaged`: further calls in these steps, under names that damage may have made of the matched ones.
+    `damaged`: further calls in these steps, under names that damage may have made of the matched ones. `types`:
+    what each layer is, where the configuration of the model tells.
     """
 
     kernel: str
@@ -38,6 +40,18 @@ class Match:
     steps: int
     layers: int
     damaged: int = 0
+    types: tuple[str, ...] = ()
+
+    @property
+    def layer_types(self) -> str | None:
+        """Which types of layers run matched calls: `48 of 48 linear_attention`; None without the model's word."""
+        return types_text(self.ops["layer_index"].unique().to_list(), self.types)
+
+    @property
+    def of_type(self) -> str:
+        """`: linear_attention` where all layers hit are of one type of several, to stand behind their number."""
+        hit = {self.types[at] for at in self.ops["layer_index"].unique().to_list() if 0 <= at < len(self.types)}
+        return f": {hit.pop()}" if len(hit) == 1 and len(set(self.types)) > 1 else ""
 
     @property
     def calls_per_step(self) -> float:
@@ -89,7 +103,7 @@ def match(ops: pl.DataFrame, selection: Selection, steps: Steps, layers: Layers,
     label = found[0] if len(found) == 1 else f"{len(found)} kernels matching {selection.kernel}"
     columns = ("op_id", "step_index", "layer_index", "position", "start_ns", "end_ns", "dur_ns", "solo_ns")
     rows, damaged = chosen.select(columns).sort("op_id"), calls_in_doubt(kernels, found)
-    return Match(label, tuple(found), rows, len(steps.used), layers.layers, damaged)
+    return Match(label, tuple(found), rows, len(steps.used), layers.layers, damaged, layers.types)
 
 
 def calls_in_doubt(kernels: pl.DataFrame, matched: Sequence[str]) -> int:

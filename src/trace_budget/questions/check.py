@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from trace_budget.asking import Inputs, opened
-from trace_budget.errors import GateMissedError, InputError, NotInTraceError
+from trace_budget.errors import GateMissedError, InputError, ModelContradictedError, NotInTraceError
 from trace_budget.schema.answer import Answer
 from trace_budget.schema.option import Argument, option
+from trace_budget.schema.options import Scope
 from trace_budget.schema.quantities import TRUST
 from trace_budget.schema.values import one_of, positive
 
@@ -37,18 +38,31 @@ Gate = Annotated[
 ]  # fmt: skip
 
 
-def check(traces: Trace | Path | str | Sequence[Trace | Path | str], token_ms: float | None = None) -> Report:
-    """Whether traces can be trusted; several are taken as ranks of one job."""
+ModelPath = Annotated[
+    Path | None,
+    option("Scope", "--model", parse=Path, metavar="PATH",
+           text="The model's config.json, or its folder: confirms the layers."),
+]  # fmt: skip
+
+
+def check(
+    traces: Trace | Path | str | Sequence[Trace | Path | str],
+    token_ms: float | None = None,
+    model: Path | str | None = None,
+) -> Report:
+    """Whether traces can be trusted; several are taken as ranks of one job. `model`: a config.json, or its folder."""
     from trace_budget.reports import check as check_room
     from trace_budget.units import ns_from_ms
 
     several = traces if isinstance(traces, Sequence) and not isinstance(traces, str) else [traces]
     read = [opened(trace) for trace in several]
     token_ns = ns_from_ms(token_ms) if token_ms is not None else None
-    return check_room.check_report([_checked(trace, token_ns) for trace in read], check_room.across_ranks(read))
+    scope = Scope(model=Path(model) if model is not None else None)
+    checked = [_checked(trace, token_ns, scope) for trace in read]
+    return check_room.check_report(checked, check_room.across_ranks(read))
 
 
-def _checked(trace: Trace, token_ns: float | None) -> Checked:
+def _checked(trace: Trace, token_ns: float | None, scope: Scope) -> Checked:
     from trace_budget.analysis.health import health
     from trace_budget.api import analyse
     from trace_budget.reports.check import Checked, unusable
@@ -56,14 +70,22 @@ def _checked(trace: Trace, token_ns: float | None) -> Checked:
     if trace.aggregates is not None or trace.gpu_ops.is_empty():
         return Checked(trace, None, trace.caveats)
     try:
-        found = analyse(trace)
+        found = analyse(trace, scope)
+    except ModelContradictedError:
+        raise
     except NotInTraceError as error:
         return Checked(trace, None, (*trace.caveats, unusable(error.line())))
     findings = (*trace.caveats, *found.steps.caveats, *found.layers.caveats, *health(trace, found.steps, token_ns))
     return Checked(trace, found, findings)
 
 
-def command(traces: TracePaths, inputs: Inputs, token_ms: TokenMs = None, fail_unless: Gate = None) -> Answer:
+def command(
+    traces: TracePaths,
+    inputs: Inputs,
+    token_ms: TokenMs = None,
+    fail_unless: Gate = None,
+    model: ModelPath = None,
+) -> Answer:
     """Can this trace be trusted, and what is wrong with it.
 
     Of a folder every trace is checked. Goes on past a file it cannot read, lists it, and exits with 3 at the end.
@@ -73,7 +95,7 @@ def command(traces: TracePaths, inputs: Inputs, token_ms: TokenMs = None, fail_u
     read, failures = _open_all(traces, inputs)
     if not read:
         raise failures[0]
-    report = check(read, token_ms)
+    report = check(read, token_ms, model)
     unread = tuple(Caveat("unreadable_input", failure.line(), severity="error") for failure in failures)
     report = replace(report, caveats=(*report.caveats, *unread))
     if failures:

@@ -114,6 +114,7 @@ def _matched(p: Projection) -> Json:
         "calls": ops.height,
         "layers": m.layers or None,
         "layers_hit": hit,
+        **({"layer_types": m.layer_types} if m.types else {}),
         "calls_per_layer": _whole(inside / m.steps / hit) if hit else None,
         "steps_hit": m.steps_hit,
         "positions": sorted(ops.filter(pl.col("position") >= 0)["position"].unique().to_list()),
@@ -152,7 +153,7 @@ def _lines(p: Projection) -> tuple[Line, ...]:
     m, token_ms = p.match, us_from_ns(p.token.token_ns) / 1000
     hit = f" x hit {p.hit_rate.high:g}" if p.hit_rate.high != 1 else ""
     per_token = us_from_ns(p.limits.naive) / p.token.tokens_per_step
-    layers = f" ({m.layers_hit} of {m.layers} layers)" if m.layers else ""
+    layers = f" ({m.layers_hit} of {m.layers} layers{m.of_type})" if m.layers else ""
     cost = f" - {show_us(p.candidate.per_step_us)} us a step" if p.candidate.per_step_us else ""
     split = f" / {p.token.tokens_per_step:g} tokens a step" if p.token.tokens_per_step != 1 else ""
     arithmetic = (

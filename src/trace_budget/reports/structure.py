@@ -51,12 +51,13 @@ def kernels_report(found: Found, kernel: str | None = None) -> Report:
     frame = kernel_table(found.trace, found.steps, found.layers, found.overlap)
     rows = only(micros(frame), kernel, found.trace.path).select(
         "kernel", "kind", "calls_per_step", "calls", "layers", "layers_hit", "calls_per_layer", "steps_hit", "mean_us",
-        "median_us", "min_us", "max_us", "us_per_step", "pct_of_step", "exposed_us_per_step",
+        "median_us", "min_us", "max_us", "us_per_step", "pct_of_step", "exposed_us_per_step", *_types(found),
     )  # fmt: skip
     columns = (
         TableColumn("kernel", "kernel"),
         TableColumn("calls_per_step", "calls/step"),
         TableColumn("layers_hit", "layers"),
+        *(TableColumn(name, "of type", prose=True) for name in _types(found)),
         TableColumn("median_us", "median us", 2),
         TableColumn("us_per_step", "us/step", 1),
         TableColumn("pct_of_step", "% step", 2),
@@ -64,6 +65,11 @@ def kernels_report(found: Found, kernel: str | None = None) -> Report:
     )
     document = {"phase": found.steps.phase, "step_us": us_from_ns(found.steps.step_ns), "rows": rows.to_dicts()}
     return _report("kernels", found, document, head(found), (Table("kernels", "", columns, rows),))
+
+
+def _types(found: Found) -> tuple[str, ...]:
+    """The column of layer types, where a model's configuration tells them."""
+    return ("layer_types",) if found.layers.types else ()
 
 
 def aggregates_report(trace: Trace, kernel: str | None = None) -> Report:
@@ -135,8 +141,11 @@ def layers_report(found: Found, kernel: str | None = None) -> Report:
         "rows": rows.to_dicts(),
         "sites": sites.to_dicts(),
     }
+    if layers.types:
+        document["layer_types"] = list(layers.types)
+    kinds = ", ".join(f"{layers.types.count(kind)} {kind}" for kind in dict.fromkeys(layers.types))
     text = (
-        f"{show_count(layers.layers)} layers; one row per call site of a layer"
+        f"{show_count(layers.layers)} layers{f' ({kinds})' if kinds else ''}; one row per call site of a layer"
         " (--format csv writes the whole layer x kernel map)"
     )
     tables = (Table("layers", "layer x kernel map", _MAP_COLUMNS, rows, 0), Table("sites", "", _SITE_COLUMNS, sites))

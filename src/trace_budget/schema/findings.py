@@ -87,6 +87,7 @@ class Layers:
 
     `op_layer`: layer_index of each row of gpu_ops inside its step, -1 outside layers. `op_position`: index of the op
     in the layer's template (one position = one call site), -1 outside. `layers`: the layer count of the used steps.
+    `types`: what each layer is, where the model's configuration tells; else empty.
     """
 
     op_layer: Int32Array
@@ -96,6 +97,7 @@ class Layers:
     method: str
     confidence: str
     caveats: tuple[Caveat, ...] = ()
+    types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,8 +130,8 @@ class Scope:
     ] = None  # fmt: skip
     model: Annotated[
         Path | None,
-        option("Scope", "--model", parse=Path, metavar="PATH", reserved=True,
-               text="The model's config.json, or its folder."),
+        option("Scope", "--model", parse=Path, metavar="PATH",
+               text="The model's config.json, or its folder: confirms and names the layers."),
     ] = None  # fmt: skip
 
     def __post_init__(self) -> None:

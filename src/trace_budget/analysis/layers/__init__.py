@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from trace_budget.analysis.layers.as_modelled import with_model
 from trace_budget.analysis.layers.beside import side_layers, side_positions
 from trace_budget.analysis.layers.lanes import Lane, kernels_of, lanes_of
 from trace_budget.analysis.layers.modules import ModuleLayers, by_modules
 from trace_budget.analysis.layers.names import Names, names_of
 from trace_budget.analysis.layers.sequence import Cut, cut_sequence
 from trace_budget.analysis.layers.sites import lane_positions
+from trace_budget.analysis.model_config import read_model
 from trace_budget.schema.findings import Int32Array, Layers, Segment, Steps
 from trace_budget.schema.options import Scope
 from trace_budget.schema.trace import Caveat, Trace
@@ -21,9 +23,19 @@ AGREE = 0.9  # share of steps that must show one layer count; below it the count
 def find_layers(trace: Trace, steps: Steps, scope: Scope | None = None) -> Layers:
     """Layers of the used steps: by module names where present, else by tandem repeats of the kernel sequence.
 
-    `scope.layers` overrides the count. Steps that do not count keep -1. Steps with one sequence share one search.
+    `scope.layers` overrides the count. Steps that do not count keep -1. Steps with one sequence share one search. With
+    `scope.model` the configuration of the model confirms the count and names the layers.
+
+    Raises ModelContradictedError where the trace shows layers that this model does not have.
     """
     wanted = scope.layers if scope else None
+    if scope is None or scope.model is None:
+        return _found(trace, steps, wanted)
+    return with_model(trace, read_model(scope.model), lambda count: _found(trace, steps, count), wanted)
+
+
+def _found(trace: Trace, steps: Steps, wanted: int | None) -> Layers:
+    """Layers as the trace shows them, or as many as wanted."""
     kernels = kernels_of(trace, steps)
     lanes, names = lanes_of(kernels), names_of(trace.gpu_ops["name"])
     modules = by_modules(trace, steps) if wanted is None else None

@@ -284,6 +284,13 @@ def _by_counts(codes: Int64Array, wanted: int | None) -> Cut | None:
         return None
     length = int(np.median(np.diff(starts)))
     piece = Piece(int(starts[0]), length, layers, layers)
-    found = _Found(piece, starts, min(int(starts[-1]) + length, codes.size))
+    found = _Found(piece, starts, min(int(starts[-1]) + length, codes.size) if wanted is None else _end(codes, starts))
     method, confidence = ("counts", "low") if wanted is None else ("user", "medium")
     return _cut(codes.size, [found], method, confidence)
+
+
+def _end(codes: Int64Array, starts: Int64Array) -> int:
+    """Where the last of layers of several lengths ends: at a kernel that none before runs, or as the longest does."""
+    last = codes[int(starts[-1]) : int(starts[-1]) + int(np.diff(starts).max())]
+    strange = np.flatnonzero(~np.isin(last, codes[int(starts[0]) : int(starts[-1])]))
+    return int(starts[-1]) + (int(strange[0]) if strange.size else last.size)
