@@ -103,8 +103,9 @@ def _in_turns(kind: Int64Array, phase: list[str], idle_ns: Int64Array, names: Pa
     for period in range(2, min(LONGEST, kind.size // 2) + 1):
         if (kind[period:] == kind[:-period]).mean() < AGAIN:
             continue
-        row = np.unique(kind[:period])
-        if row.size != period or not _one_label(phase) or not names.all_parts(row):
+        row, times = np.unique(kind[:period], return_counts=True)
+        # A part may run several times in a cycle (the passes of a draft); one that runs once tells where it is.
+        if row.size < 2 or times.min() > 1 or not _one_label(phase) or not names.all_parts(row):
             return None
         waits = [float(np.median(idle_ns[offset::period][1 if offset == 0 else 0 :])) for offset in range(period)]
         first = int(np.argmax(waits))
