@@ -198,6 +198,86 @@ def _lost(of: _Made) -> Odd:
     return made.odd(Truth(of.calls(), float(np.diff(recorder.starts[::2]).mean()), of.layers))
 
 
+def _buckets(of: _Made) -> Odd:
+    """Graphs of several batch sizes: the same kernels, other times; what counts is the mean step."""
+    sizes = [1.0, *(float(of.random.uniform(1.1, 2.5)) for _ in range(int(of.random.integers(1, 4))))]
+    for index in range(4 * len(sizes) + int(of.random.integers(0, 4))):
+        times = sizes[index % len(sizes)]
+        of.step(tuple(replace_ns(work, times) for work in of.model.kernels))
+    lengths = np.diff(of.recorder.starts[::2])
+    each = [Truth(of.calls(), float(lengths[k :: len(sizes)].mean()), of.layers) for k in range(len(sizes))]
+    readings = tuple((one.calls, one.token_ns) for one in each)
+    return of.odd(replace(of.steady(), other_readings=(*readings, (of.calls(), float(np.median(lengths))))))
+
+
+def replace_ns(work: Work, times: float) -> Work:
+    """The same kernel, as many times as long."""
+    return Work(work.name, round(work.ns * times), work.kind)
+
+
+def _experts(of: _Made) -> Odd:
+    """A layer runs as many expert kernels as experts were chosen: no two steps run equally many kernels."""
+    for _ in range(int(of.random.integers(8, 14))):
+        works: list[Work] = [*of.model.head]
+        for layer in of.model.layers:
+            chosen = int(of.random.integers(1, 6))
+            works += [*layer, *(Work("expert_gemm", 9_000) for _ in range(chosen))]
+        of.step((*works, *of.model.tail))
+    return of.odd(of.steady())
+
+
+def _two_marks_a_step(of: _Made) -> Odd:
+    """One range around the forward, another around the sampler: two marks make a step."""
+    body, tail = of.model.kernels[:-2], of.model.kernels[-2:]
+    for index in range(int(of.random.integers(6, 12))):
+        begin = of.recorder.now_ns
+        of.recorder.pause(PREPARE_NS)
+        of.recorder.run(body)
+        of.recorder.mark(f"decode[{index}]", begin)
+        begin = of.recorder.now_ns
+        of.recorder.run(tail)
+        of.recorder.run((TOKENS,), graph=False)
+        of.recorder.wait()
+        of.recorder.mark(f"decode[{index}] sample", begin)
+    token = float(np.diff(of.recorder.starts[::3]).mean())
+    return of.odd(Truth(of.calls(), token, of.layers))
+
+
+def _idle_marks(of: _Made) -> Odd:
+    """Marks of idle steps, which run a copy alone, among unmarked steps that do the work."""
+    for index in range(int(of.random.integers(10, 16))):
+        of.step(mark=False)
+        if index % 4 == 1:
+            begin = of.recorder.now_ns
+            of.recorder.run((Work("idle_poll", 2_000),), graph=False)
+            of.recorder.wait()
+            of.recorder.mark("step[IDLE bs=0]", begin)
+    begins = [op["start_ns"] for op in of.recorder.ops if op["name"] == "embedding"]
+    steady = np.diff(np.array(begins, dtype=np.int64))
+    mean = Truth(of.calls(), float(steady.mean()), of.layers)
+    return of.odd(replace(mean, other_readings=((of.calls(), float(np.median(steady))),)))
+
+
+def _mark_of_another_thread(of: _Made) -> Odd:
+    """A range of another thread lies over all steps; nothing else is marked."""
+    begin = of.recorder.now_ns
+    for _ in range(int(of.random.integers(5, 12))):
+        of.step(mark=False)
+    of.recorder.mark("ProfilerStep#1", begin, tid=777)
+    return of.odd(of.steady())
+
+
+def _empty_replays(of: _Made) -> Odd:
+    """Of some graph launches no kernel was kept: what they ran is unknown."""
+    made = replace(of, recorder=replace(of.recorder, graph=True))
+    for _ in range(int(of.random.integers(6, 10))):
+        made.step()
+    launches = [call["correlation"] for call in made.recorder.calls if call["name"] == "cudaGraphLaunch"]
+    lost = set(launches[2 : 2 + max(1, len(launches) // 3)])
+    made.recorder.ops = [op for op in made.recorder.ops if op["correlation"] not in lost]
+    return made.odd(Truth(of.calls(), made.steady().token_ns, of.layers))
+
+
 _KINDS: dict[str, tuple[Callable[[_Made], Odd], dict[str, object]]] = {
     "plain": (_plain, {}),
     "plain_hybrid": (_plain, {"hybrid": 4}),
@@ -213,6 +293,12 @@ _KINDS: dict[str, tuple[Callable[[_Made], Odd], dict[str, object]]] = {
     "kernels_alone": (_kernels_alone, {}),
     "kernels_alone_hybrid": (_kernels_alone, {"hybrid": 4}),
     "kernels_alone_by_layer": (_kernels_alone, {"by_layer": True}),
+    "buckets": (_buckets, {}),
+    "experts": (_experts, {}),
+    "two_marks_a_step": (_two_marks_a_step, {}),
+    "idle_marks": (_idle_marks, {}),
+    "mark_of_another_thread": (_mark_of_another_thread, {}),
+    "empty_replays": (_empty_replays, {}),
     "lost": (_lost, {}),
 }
 ODD_KINDS = tuple(_KINDS)
