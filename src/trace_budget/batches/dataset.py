@@ -13,12 +13,13 @@ import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from trace_budget._version import VERSION
 from trace_budget.batches.question import Question
 from trace_budget.errors import InputError, OutputError
-from trace_budget.io.store import Store, is_url
+from trace_budget.io.store import Store
 from trace_budget.schema.dataset import DATASET_TABLES, DATASET_VERSION, FAILURES, PROJECTIONS, RUNS
 from trace_budget.schema.tables import TableSpec
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".parquet"
 AGAIN = ".again"
+_FILES_AT_ONCE = 256
 SPECS = {spec.name: spec for spec in DATASET_TABLES}
 
 
@@ -123,30 +125,35 @@ class Dataset:
         found = self.store.names(folder_of(table, self.question.key()))
         return frozenset(name.removesuffix(SUFFIX) for name in found if name.endswith(SUFFIX))
 
-    def frame(self, table: str, stems: Iterable[str]) -> pl.DataFrame:
+    def frame(self, table: str, stems: Iterable[str], columns: Sequence[str] | None = None) -> pl.DataFrame:
         """The rows of a table in the files of these keys, in order of the keys. Raises InputError for one without."""
-        if table not in (RUNS.name, FAILURES.name, *self.tables()):
-            return SPECS[table].empty()
-        names = [f"{folder_of(table, self.question.key())}/{stem}{SUFFIX}" for stem in sorted(set(stems))]
-        return joined(self.store, SPECS[table], names)
+        kept = (RUNS.name, FAILURES.name, *self.tables())
+        folder = folder_of(table, self.question.key())
+        names = [f"{folder}/{stem}{SUFFIX}" for stem in sorted(set(stems))] if table in kept else []
+        return joined(self.store, SPECS[table], names, columns)
 
-    def known_frame(self, table: str, stems: Iterable[str]) -> pl.DataFrame:
-        """The same, but keys without a file are passed over."""
-        return self.frame(table, self.stems(table).intersection(stems))
+    def known_frame(self, table: str, stems: Iterable[str], columns: Sequence[str]) -> pl.DataFrame:
+        """Some columns of it; keys without a file are passed over."""
+        return self.frame(table, self.stems(table).intersection(stems), columns)
 
 
-def joined(store: Store, spec: TableSpec, names: Sequence[str]) -> pl.DataFrame:
-    """The rows of many small files of one table. Raises InputError naming the first that cannot be read."""
+def joined(store: Store, spec: TableSpec, names: Sequence[str], columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """The rows of many small files of one table, or some of its columns, read some hundred files at a time.
+
+    Raises InputError naming the first that cannot be read.
+    """
     import polars as pl
 
-    if not names:
-        return spec.empty()
-    try:
-        if not is_url(store.address):
-            return pl.read_parquet([f"{store.address}/{name}" for name in names], hive_partitioning=False)
-        return pl.concat([pl.read_parquet(io.BytesIO(store.read(name)), hive_partitioning=False) for name in names])
-    except (pl.exceptions.PolarsError, FileNotFoundError):
-        raise _unread(store, names) from None
+    wanted = list(spec.column_names() if columns is None else columns)
+    frames = [spec.empty().select(wanted)]
+    left = iter(names)
+    while chunk := list(islice(left, _FILES_AT_ONCE)):
+        try:
+            found = pl.read_parquet(store.read_all(chunk), columns=wanted, hive_partitioning=False)
+        except (pl.exceptions.PolarsError, FileNotFoundError):
+            raise _unread(store, chunk) from None
+        frames.append(found)
+    return pl.concat(frames)
 
 
 def _unread(store: Store, names: Sequence[str]) -> InputError | OutputError:

@@ -11,6 +11,7 @@ from pathlib import Path
 from trace_budget import readers
 from trace_budget.batches.located import fetched
 from trace_budget.batches.sources import MEMBER, Source
+from trace_budget.batches.unforeseen import ENDS, unforeseen
 from trace_budget.contracts import Head
 from trace_budget.errors import InputError
 from trace_budget.inputs.detect import description, head_of
@@ -53,6 +54,16 @@ class Identity:
 
 def identify(source: Source) -> tuple[Identity, ...]:
     """The traces in a source: one, several in an archive, none when it is something else."""
+    try:
+        return _identified(source)
+    except ENDS:
+        raise
+    except BaseException as error:  # noqa: BLE001  (a bug met by one file must not cost the others)
+        code, reason = unforeseen(error, source.relative)
+        return (Identity(source, None, refusal=reason, code=code),)
+
+
+def _identified(source: Source) -> tuple[Identity, ...]:
     if source.closed:
         refusal = f"{source.relative}: a folder that cannot be listed, with all traces in it"
         return (Identity(source, None, refusal=refusal, code="unreachable"),)

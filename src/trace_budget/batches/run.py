@@ -183,7 +183,7 @@ def _relabel(dataset: Dataset, planned: Sequence[Planned]) -> None:
     if not any(_REPEATED.search(one.job) for one in planned):
         return
     labels = {str(one.identity.trace_id): (safe(one.identity.source.relative), safe(one.job)) for one in planned}
-    for trace_id, path, job in dataset.known_frame(RUNS.name, labels).select("trace_id", "path", "job").rows():
+    for trace_id, path, job in dataset.known_frame(RUNS.name, labels, ("trace_id", "path", "job")).rows():
         if labels[trace_id][0] == path and labels[trace_id][1] != job:
             dataset.relabel(trace_id, labels[trace_id][1])
 
@@ -202,7 +202,7 @@ def _record_copies(dataset: Dataset, plan: Sorted) -> None:
     known = dataset.stems(FAILURES.name)
     new = [(copy, first) for copy, first in plan.copies if stem_of(copy) not in known]
     stems = [stem_of(first, again) for _, first in new for again in (False, True)]
-    columns = dataset.known_frame(FAILURES.name, stems).select("path", "outcome", "code")
+    columns = dataset.known_frame(FAILURES.name, stems, ("path", "outcome", "code"))
     ends = {path: (outcome, code) for path, outcome, code in columns.rows()}
     for copy, first in new:
         text = f"{copy.source.relative}: the same content as {first.source.relative}"

@@ -13,6 +13,7 @@ from trace_budget.batches.jobs import Planned
 from trace_budget.batches.located import located
 from trace_budget.batches.names import told_by
 from trace_budget.batches.question import Question
+from trace_budget.batches.unforeseen import ENDS, unforeseen
 from trace_budget.errors import InputError, NotInTraceError, OutputError, TraceBudgetError
 from trace_budget.inputs.digest import digest_of
 from trace_budget.io.store import file_system, is_url, reading_from, store_at
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 FAILED, LEFT_OUT = "failed", "left_out"
-RETRIED = ("worker_died", "unreachable", "bug")
+RETRIED = ("worker_died", "unreachable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,9 @@ def work(task: Task) -> Trouble | None:
         return None
     try:
         tables = _tables(task)
-    except OutputError:
+    except (OutputError, *ENDS):
         raise
-    except Exception as error:  # noqa: BLE001  (a bug met by one file must not cost the others)
+    except BaseException as error:  # noqa: BLE001  (a bug met by one file must not cost the others)
         trouble = trouble_of(error, task.planned)
         record(dataset, task.planned, trouble)
         return trouble
@@ -79,7 +80,7 @@ def record(dataset: Dataset, planned: Planned, trouble: Trouble) -> None:
     dataset.put_failure(failure_name(identity.trace_id, path, again), table)
 
 
-def trouble_of(error: Exception, planned: Planned) -> Trouble:
+def trouble_of(error: BaseException, planned: Planned) -> Trouble:
     """What an error says about a file, with the place people know instead of a temporary path."""
     source = planned.identity.source
     if isinstance(error, LeftOutError):
@@ -96,7 +97,8 @@ def trouble_of(error: Exception, planned: Planned) -> Trouble:
         return Trouble(FAILED, code, told.line())
     if isinstance(error, OSError):
         return Trouble(FAILED, "unreachable", f"{source.relative}: {error.strerror or error}")
-    return Trouble(FAILED, "bug", f"{source.relative}: {type(error).__name__}: {error}. A bug: please report it.")
+    code, reason = unforeseen(error, source.relative)
+    return Trouble(FAILED, code, reason)
 
 
 class LeftOutError(InputError):

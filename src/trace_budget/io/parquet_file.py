@@ -75,7 +75,8 @@ def _opened(file: Path) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(file) as parquet:
+        # by an open file: Arrow takes no name that is not UTF-8
+        with file.open("rb") as handle, pq.ParquetFile(handle) as parquet:
             yield parquet
     # Arrow raises ValueError, TypeError and KeyError of Python's own for some damaged footers
     except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError, TypeError, KeyError) as error:

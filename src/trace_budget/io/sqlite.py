@@ -168,7 +168,9 @@ def _connected(path: Path, file: Path, *, immutable: bool) -> sqlite3.Connection
     """Connect; a file without pending changes is immutable, so that SQLite makes no lock or `-shm` file beside it."""
     mode = "mode=ro&immutable=1" if immutable else "mode=rw"
     try:
-        connection = sqlite3.connect(f"file:{quote(os.fspath(file.resolve()))}?{mode}", uri=True, isolation_level=None)
+        connection = sqlite3.connect(
+            f"file:{quote(os.fsencode(file.resolve()))}?{mode}", uri=True, isolation_level=None
+        )
     except _ERRORS as error:
         raise _input_error(path, "sqlite_master", error) from None
     connection.text_factory = lambda data: data.decode("utf-8", "replace")

@@ -44,6 +44,10 @@ class Store(Protocol):
         """All bytes of one file."""
         ...
 
+    def read_all(self, names: Sequence[str]) -> list[bytes]:
+        """All bytes of each of several files."""
+        ...
+
     def remove(self, name: str) -> None:
         """Remove a file; one that is not there is no error."""
         ...
@@ -126,6 +130,10 @@ class LocalStore:
         with _told(self.address):
             return (self._root / name).read_bytes()
 
+    def read_all(self, names: Sequence[str]) -> list[bytes]:
+        """All bytes of each of several files."""
+        return [self.read(name) for name in names]
+
     def remove(self, name: str) -> None:
         """Remove a file."""
         with _told(self.address), suppress(FileNotFoundError):
@@ -196,6 +204,13 @@ class RemoteStore:
         """All bytes of one file."""
         with _told(self.address):
             return bytes(self._system.cat_file(f"{self._root}/{name}"))
+
+    def read_all(self, names: Sequence[str]) -> list[bytes]:
+        """All bytes of each of several files, asked for at once where the store can do that."""
+        paths = {name: self._system._strip_protocol(f"{self._root}/{name}") for name in names}
+        with _told(self.address):
+            found = self._system.cat(list(paths.values()), on_error="raise")
+        return [bytes(found[path]) for path in paths.values()] if isinstance(found, dict) else [bytes(found)]
 
     def remove(self, name: str) -> None:
         """Remove a file."""
