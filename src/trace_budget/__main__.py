@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _main(arguments)
     except KeyboardInterrupt:  # before or after it is heeded below
-        return INTERRUPTED
+        return _interrupted()
 
 
 def _main(arguments: Sequence[str] | None) -> int:
@@ -35,12 +35,24 @@ def _main(arguments: Sequence[str] | None) -> int:
     with _Interrupts(last=arguments is None) as interrupts:
         try:
             _open_what_is_closed()
-            code = _guarded(given)
+            code = _guarded(given) if arguments is not None else _within_memory(given)
         except BaseException as error:
             if not interrupts.came and not isinstance(error, KeyboardInterrupt):
                 raise
             code = INTERRUPTED
-    return INTERRUPTED if interrupts.came else code
+    return _interrupted() if interrupts.came else code
+
+
+def _interrupted() -> int:
+    """The exit code of a Ctrl-C, and Python made to keep it.
+
+    Python notes a KeyboardInterrupt that leaves a text it evaluates (as dataclasses do while modules are loaded), and
+    would kill itself by the signal in the end, caught or not; it forgets that when it evaluates another one.
+    """
+    from collections import namedtuple
+
+    namedtuple("Nothing", ())  # which evaluates a text
+    return INTERRUPTED
 
 
 class _Interrupts:
@@ -116,6 +128,17 @@ def _told(error: OSError) -> int:
     if isinstance(failure, SystemExit):
         raise failure
     return _fail(failure.line(), failure.exit_code)
+
+
+def _within_memory(arguments: list[str]) -> int:
+    """The command, in a child where little memory is allowed: libraries abort then, and no handler sees it."""
+    from trace_budget.io.little_memory import allowed_bytes, run_apart
+
+    allowed = allowed_bytes()
+    if allowed is None:
+        return _guarded(arguments)
+    code, line = run_apart(arguments, allowed)
+    return _fail(line, code) if line else code
 
 
 def _guarded(arguments: list[str]) -> int:

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from batches.datasets import QUESTION, content
-from batches.work_for_engines import die_once, refuse_on_three, square
+from batches.work_for_engines import die_on_three, die_once, fail_on_three, refuse_on_three, square
 from trace_budget.batches.engines import dask
+from trace_budget.batches.engines.attempt import DIED
 from trace_budget.batches.run import ANALYSING, Workers, batch
 from trace_budget.errors import InputError, OutputError
 
@@ -58,6 +59,18 @@ def test_errors_of_the_dataset_end_the_run_and_lost_work_is_done_again(tmp_path:
     with pytest.raises(OutputError, match="the disk is full"):
         list(team.run(refuse_on_three, range(6)))
     team.close()
+
+
+def test_a_task_that_kills_its_workers_and_one_that_fails_are_told_as_by_processes(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    team = dask.start(1, None)
+    died = list(team.run(die_on_three, [3]))
+    failed = list(team.run(fail_on_three, [3, 4]))
+    team.close()
+    assert [(each.value, each.died) for each in died] == [(None, DIED)]
+    assert {(each.value, each.died) for each in failed} == {(None, "ZeroDivisionError: three"), (4, "")}
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_a_second_batch_on_the_machine_is_no_trouble() -> None:

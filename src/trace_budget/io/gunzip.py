@@ -87,6 +87,8 @@ class Gunzip:
             pending = pending or self._file.read(_READ_BYTES)
             try:
                 chunk = inflater.decompress(pending, chunk_bytes)
+            except MemoryError:  # the file may be sound
+                raise
             except Exception as error:  # noqa: BLE001  (zlib.error, or the class of isal)
                 self._cut(f"gzip stream damaged: {error}")
                 return

@@ -189,6 +189,8 @@ class PlainStream:
             while bite:
                 try:
                     chunk = frame.decompress(bite)
+                except MemoryError:  # the file may be sound
+                    raise
                 except Exception as error:  # noqa: BLE001  (each zstd library raises a class of its own)
                     self.damage = f"zstd stream damaged: {error}"
                     return

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from itertools import islice
+from multiprocessing import resource_tracker
 from typing import Any
 
 from trace_budget._version import VERSION
 from trace_budget.batches.engines import Done, R, T
-from trace_budget.errors import InputError, TraceBudgetError, UsageError
+from trace_budget.batches.engines.attempt import DIED, Attempt, attempt
+from trace_budget.errors import InputError, OutputError, UsageError
 
 RETRIES = 2
 AHEAD = 8
@@ -49,7 +53,7 @@ class Dask:
             self._cluster.close()
 
     def _submit(self, function: Callable[[T], R], task: T) -> Any:
-        return self._client.submit(function, task, pure=False, retries=RETRIES)
+        return self._client.submit(attempt, function, task, pure=False, retries=RETRIES)
 
 
 def _library() -> Any:
@@ -63,11 +67,12 @@ def _library() -> Any:
 
 def _done(task: T, future: Any) -> Done[T, Any]:
     error = future.exception()
-    if isinstance(error, TraceBudgetError):
-        raise error
-    if error is not None:
-        return Done(task, None, f"{type(error).__name__}: {error}")
-    return Done(task, future.result())
+    if error is not None:  # its workers died, time and again
+        return Done(task, None, DIED)
+    found: Attempt[Any] = future.result()
+    if found.error is not None:
+        raise found.error
+    return Done(task, found.value, found.unforeseen)
 
 
 def start(jobs: int, scheduler: str | None) -> Dask:
@@ -78,10 +83,15 @@ def start(jobs: int, scheduler: str | None) -> Dask:
     distributed = _library()
     if scheduler is None:
         # Any free port: without an address Dask takes 8787, and warns where another batch has it.
-        cluster = distributed.LocalCluster(
-            n_workers=jobs, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs="ERROR"
-        )
-        return Dask(distributed.Client(cluster), cluster)
+        try:
+            with _deaf_to_interrupts():
+                cluster = distributed.LocalCluster(
+                    n_workers=jobs, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs="CRITICAL"
+                )
+            return Dask(distributed.Client(cluster), cluster)
+        except (OSError, RuntimeError, TimeoutError) as error:
+            advice = "Give them more memory (ulimit -v), or start fewer (-j 1)."
+            raise OutputError("Dask's workers cannot start", found=str(error), advice=advice) from None
     try:
         client = distributed.Client(scheduler, timeout=_WAIT_SECONDS)
         client.wait_for_workers(1, timeout=_WAIT_SECONDS)
@@ -90,6 +100,17 @@ def start(jobs: int, scheduler: str | None) -> Dask:
         raise InputError("no Dask cluster answers", where=scheduler, found=str(error), advice=advice) from None
     _check_versions(client)
     return Dask(client, None)
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Threads and processes that start in the block never see a Ctrl-C; this thread sees it at the end of the block."""
+    resource_tracker.ensure_running()  # as it starts it lets the signal through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _check_versions(client: Any) -> None:

@@ -2,149 +2,213 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Generic
 
 from trace_budget.batches.engines import Done, R, T
-from trace_budget.errors import TraceBudgetError
+from trace_budget.batches.engines.attempt import DIED, Attempt
+from trace_budget.batches.engines.worker import READY
+from trace_budget.errors import OutputError, TraceBudgetError
 
 RECYCLE_BYTES = 1 << 30
 RECYCLE_TASKS = 1_000
-DIED = "the worker process died while it worked on this file: out of memory, or killed"
-
-
-@dataclass(frozen=True, slots=True)
-class _Measured(Generic[R]):
-    value: R
-    held_bytes: int
-
-
-def _measured(function: Callable[[T], R], task: T) -> _Measured[R]:
-    """The value, and the memory this process holds after it."""
-    value = function(task)
-    return _Measured(value, held_bytes())
-
-
-def held_bytes() -> int:
-    """Memory of this process; 0 where the system has no /proc, so that workers end by age alone."""
-    try:
-        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
-    except OSError:
-        return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _settle(alive: Connection, scratch: str) -> None:
-    """First in a worker: one thread for Polars, no Ctrl-C, temporary files in one place, death with the parent."""
-    os.environ["POLARS_MAX_THREADS"] = "1"
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    tempfile.tempdir = scratch
-    threading.Thread(target=_die_with_parent, args=(alive, scratch), daemon=True).start()
-
-
-def _die_with_parent(alive: Connection, scratch: str) -> None:
-    """Nothing is ever sent: the wait ends when the parent closes its end, or is gone and cannot tidy up."""
-    alive.poll(None)
-    shutil.rmtree(scratch, ignore_errors=True)
-    os._exit(1)
+MOST_FAILED_STARTS = 3
+_PROGRAM = """
+import sys
+sys.path[:] = sys.argv[4:]
+from trace_budget.batches.engines.worker import main
+main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+"""
+# each worker has one processor; read by libraries when they are loaded
+_ONE_THREAD = dict.fromkeys(("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+_LAST_WORDS = 200
+_PATIENCE_SECONDS = 10
 
 
 class _Lane:
     """One worker process at a time, fed with one task at a time."""
 
-    def __init__(self, alive: Connection, scratch: str) -> None:
-        self._arguments = (alive, scratch)
-        self._pool: ProcessPoolExecutor | None = None
+    def __init__(self, alive: int, scratch: Path) -> None:
+        self._alive = alive
+        self._scratch = scratch
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pipe: Connection | None = None
         self._tasks = 0
+        self.failed_start = ""
 
-    def work(self, function: Callable[[T], R], task: T) -> R:
-        """The value of one task; what the function raises is raised, BrokenProcessPool when the worker died."""
-        if self._pool is None:
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(1, context, _settle, self._arguments)
-            self._tasks = 0
+    @property
+    def alive(self) -> bool:
+        """Whether there is a worker, or one is about to be."""
+        return self._process is not None
+
+    def start(self) -> bool:
+        """Have a worker; False, with the reason in `failed_start`, when none gets ready."""
+        self._tasks = 0
         try:
-            measured = self._pool.submit(_measured, function, task).result()
-        except BrokenProcessPool:
+            self._pipe, theirs = Pipe()
+            with theirs:
+                self._process = self._started(theirs)
+            ready = bool(self._pipe.recv() == READY)
+        except (EOFError, OSError, MemoryError) as error:
+            ready, self.failed_start = False, f"{type(error).__name__}: {error}"
+        if not ready:
+            self.failed_start = self._last_words() or self.failed_start
             self.close()
-            raise
+        return ready
+
+    def _started(self, theirs: Connection) -> subprocess.Popen[bytes]:
+        """A process in a session of its own: a Ctrl-C is the parent's to heed."""
+        fds = (theirs.fileno(), self._alive)
+        command = [sys.executable, *(f"-W{each}" for each in sys.warnoptions), "-c", _PROGRAM]
+        arguments = [*map(str, fds), str(self._scratch), *sys.path]
+        with self._log.open("wb") as log:
+            return subprocess.Popen(
+                [*command, *arguments], pass_fds=fds, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log,
+                env={**os.environ, **_ONE_THREAD}, start_new_session=True,
+            )  # fmt: skip
+
+    @property
+    def _log(self) -> Path:
+        return self._scratch / f"stderr-{id(self)}"
+
+    def _last_words(self) -> str:
+        """What a worker that did not get ready said last, and how it ended."""
+        if self._process is None:
+            return ""
+        code = self._process.wait()
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        said = self._log.read_bytes()[-_LAST_WORDS:].decode("utf-8", "replace").split("\n")
+        last = next((line.strip() for line in reversed(said) if line.strip()), "")
+        return f"{how}{': ' if last else ''}{last}"
+
+    def work(self, function: Callable[[T], R], task: T) -> Attempt[R] | None:
+        """What came of one task; None when the worker died."""
+        assert self._pipe is not None  # noqa: S101  (started before)
+        try:
+            self._pipe.send((function, task))
+            found, held = self._pipe.recv()
+        except Exception:  # noqa: BLE001  (of a worker that died in the middle of its answer anything may have come)
+            self.close()
+            return None
         self._tasks += 1
-        if measured.held_bytes > RECYCLE_BYTES or self._tasks >= RECYCLE_TASKS:
+        if held > RECYCLE_BYTES or self._tasks >= RECYCLE_TASKS:
             self.close()
-        return measured.value
+        attempted: Attempt[R] = found
+        return attempted
 
     def close(self) -> None:
-        """End the worker."""
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown()
+        """End the worker, in the middle of a task if need be."""
+        process, self._process = self._process, None
+        pipe, self._pipe = self._pipe, None
+        if pipe is not None:
+            pipe.close()
+        if process is not None:
+            process.kill()
+            process.wait()
 
 
 class Processes:
     """`jobs` lanes that take from one list of tasks."""
 
     def __init__(self, jobs: int) -> None:
-        self._scratch = tempfile.TemporaryDirectory(prefix="trace-budget-batch-")
-        alive, self._held = multiprocessing.Pipe(duplex=False)
-        self._alive = alive
-        self._lanes = [_Lane(alive, self._scratch.name) for _ in range(jobs)]
+        self._scratch = tempfile.TemporaryDirectory(prefix="trace-budget-batch-", ignore_cleanup_errors=True)
+        self._alive, self._held = os.pipe()
+        self._lanes = [_Lane(self._alive, Path(self._scratch.name)) for _ in range(jobs)]
+        self._failed_starts = 0
+        self._counting = threading.Lock()
+        self._stopped = threading.Event()
+        self._threads: list[threading.Thread] = []
 
     def run(self, function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[Done[T, R]]:
-        """Each task as it ends; leaving the iteration stops the lanes behind their present task."""
+        """Each task as it ends; leaving the iteration stops the lanes behind their present task.
+
+        Raises OutputError when MOST_FAILED_STARTS workers in a row do not get ready.
+        """
         left, ended = iter(tasks), SimpleQueue[Done[T, R] | BaseException]()
-        taking, stopped = threading.Lock(), threading.Event()
+        taking, self._stopped = threading.Lock(), threading.Event()
 
         def drive(lane: _Lane) -> None:
-            while not stopped.is_set():
-                with taking:
-                    task = next(left, None)
-                if task is None:
-                    return
-                ended.put(_one(lane, function, task))
+            try:
+                while self._ready(lane):
+                    with taking:
+                        task = next(left, None)
+                    if task is None:
+                        return
+                    ended.put(_one(lane, function, task))
+            except BaseException as error:  # noqa: BLE001  (raised again where the answers are waited for)
+                ended.put(error)
 
-        threads = [threading.Thread(target=drive, args=(lane,), daemon=True) for lane in self._lanes[: len(tasks)]]
-        for thread in threads:
-            thread.start()
+        self._threads = [
+            threading.Thread(target=drive, args=(lane,), daemon=True) for lane in self._lanes[: len(tasks)]
+        ]
         try:
+            self._begin()
             for _ in tasks:
                 done = ended.get()
                 if isinstance(done, BaseException):
                     raise done
                 yield done
         finally:
-            stopped.set()
+            self._stopped.set()
+
+    def _begin(self) -> None:
+        try:
+            for thread in self._threads:
+                thread.start()
+        except RuntimeError as error:  # no memory for a thread
+            raise _no_workers(str(error)) from None
+
+    def _ready(self, lane: _Lane) -> bool:
+        """Whether the lane has a worker. After MOST_FAILED_STARTS in a row a lane gives up, the last one by raising."""
+        while not (lane.alive or self._stopped.is_set()):
+            if self._counted(lane.start()) < MOST_FAILED_STARTS:
+                continue
+            if any(other.alive for other in self._lanes):
+                return False
+            raise _no_workers(lane.failed_start)
+        return not self._stopped.is_set()
+
+    def _counted(self, started: bool) -> int:
+        """How many starts in a row have failed by now."""
+        with self._counting:
+            self._failed_starts = 0 if started else self._failed_starts + 1
+            return self._failed_starts
 
     def close(self) -> None:
         """End all workers, in the middle of a task if need be, and remove what they left in temporary files."""
-        self._held.close()
+        self._stopped.set()
+        os.close(self._held)
         for lane in self._lanes:
             lane.close()
-        self._alive.close()
+        for thread in self._threads:
+            if thread.is_alive():  # it may just be starting a worker, which ends at once
+                thread.join(_PATIENCE_SECONDS)
+        os.close(self._alive)
         self._scratch.cleanup()
 
 
-def _one(lane: _Lane, function: Callable[[T], R], task: T) -> Done[T, R] | BaseException:
-    try:
-        return Done(task, lane.work(function, task))
-    except TraceBudgetError as error:
-        return error
-    except BrokenProcessPool:
+def _one(lane: _Lane, function: Callable[[T], R], task: T) -> Done[T, R] | TraceBudgetError:
+    found = lane.work(function, task)
+    if found is None:
         return Done(task, None, DIED)
-    except BaseException as error:  # noqa: BLE001  (an extension module may raise past Exception, for one file)
-        return Done(task, None, f"{type(error).__name__}: {error}")
+    return found.error or Done(task, found.value, found.unforeseen)
+
+
+def _no_workers(reason: str) -> OutputError:
+    return OutputError(
+        "worker processes cannot start",
+        expected=f"one that gets ready in {MOST_FAILED_STARTS} tries",
+        found=reason,
+        advice="Give them more memory (ulimit -v), or start fewer (-j 1). What is finished stays.",
+    )
 
 
 def start(jobs: int, scheduler: str | None) -> Processes:
