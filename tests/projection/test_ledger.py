@@ -33,7 +33,7 @@ def test_what_was_predicted_and_did_not_come_is_never_go() -> None:
     """tokenspeed#1133: the plain product, 1.05 %, was realised as -0.04 %: never a GO at 1 %, whatever the range."""
     (row,) = (row for row in ROWS if row["source"] == "lightseekorg/tokenspeed#1133")
     pct = row["predicted_pct"]
-    said = judge(Percent(pct, pct, pct, pct, 5.0), STATED, Policy(noise_pct=0.1), "", contended=False, bound_only=False)
+    said = judge(Percent(pct, pct, pct, pct, 5.0), STATED, Policy(noise_pct=0.1))
     assert said.verdict == "MARGINAL"
 
 

@@ -104,8 +104,8 @@ def test_a_rank_that_lacks_the_kernel_in_a_phase_is_told_and_takes_nothing_off()
 
 def test_what_is_to_be_known_of_any_phase_is_told() -> None:
     report = api.mixture_report(rank_of_two_phases(0, mixed_unlike=True), K, WEIGHTS)
-    (told,) = [caveat for caveat in report.caveats if caveat.code == "unlike_calls"]
-    assert told.text.startswith("phase mixed: 12 of 32")
+    (told,) = [caveat for caveat in report.caveats if caveat.code == "unlike_sites"]
+    assert told.text.startswith("phase mixed: the calls are of several kinds")
     answers = report.document["evidence"]
     assert isinstance(answers, dict)
     assert (answers["Q1"]["grade"], answers["Q1"]["text"][:13]) == ("C", "phase mixed: ")

@@ -105,7 +105,7 @@ def settle(
     high = max(high, furthest) if claim.vanishing.size else high
     worst = float(np.minimum(claim.low, 0.0).sum()) / found.steps + untimed.cost
     # A candidate cannot cost more than all of its costs in a row.
-    saved = in_order(max(min(low, expected, high), worst), expected, high)
+    saved = in_order(low, expected, high).at_least(worst)
     return Bounds(
         *saved.ends,
         naive,

@@ -8,25 +8,32 @@ import numpy as np
 import numpy.typing as npt
 
 from trace_budget.errors import UsageError
+from trace_budget.projection.sites import Sites
+from trace_budget.projection.stated_time import KAPPA_FINE, KAPPA_LIMIT, fitting, gross_saving
 from trace_budget.schema.band import Band, in_order
 from trace_budget.schema.options import Change
 from trace_budget.schema.trace import Caveat
 from trace_budget.units import ns_from_us, us_of_bytes
 
-KAPPA_FINE = 0.15
-KAPPA_LIMIT = 0.5
 OVERRIDE = "; --force overrides"  # where a saving is projected, not where it is set beside what came of it
 FEW_UNLIKE = 0.1  # of the calls: so many may have waited
-UNIT_SLIP = 20.0  # times apart: no load, cache or profiler does that, another unit does
+MOST_OF_IT = 0.5  # of the saving
+DISPATCH_NS = (
+    5_000  # no device needs longer to dispatch a kernel: where all kernels of a trace are long, shorter ones may be
+)
+ROUNDING_NS = 1e-6
 FloatArray = npt.NDArray[np.float64]
+UNIT_SLIP = 20.0  # times apart: no load, cache or profiler does that, another unit does
 
 
 @dataclass(frozen=True, slots=True)
 class Saving:
     """Saving of each matched call in ns, costs taken off, and what was known about it.
 
-    `low`, `expected`, `high`: one value per call. `kappa`: in-trace median / standalone time of the old kernel.
-    `invalid`: why this candidate must not be projected; empty when it may. `bound_only`: an upper bound, no estimate.
+    `low`, `expected`, `high`: one value per call. `kappa`: in-trace median / standalone time of the old kernel, of the
+    calls that fit it. `invalid`: why this candidate must not be projected; empty when it may. `bound_only`: an upper
+    bound, no estimate. `clipped`: calls shorter than the saving. `sites`: unlike call sites that one stated time cannot
+    fit. `impossible`: why no kernel of this trace can be so short; empty where one can.
     """
 
     low: FloatArray
@@ -38,6 +45,8 @@ class Saving:
     caveats: tuple[Caveat, ...]
     bound_only: bool = False
     clipped: int = 0
+    sites: Sites | None = None
+    impossible: str = ""
 
     @property
     def mean_ns(self) -> Band:
@@ -45,80 +54,83 @@ class Saving:
         return in_order(float(self.low.mean()), float(self.expected.mean()), float(self.high.mean()))
 
 
-def saving_of(change: Change, durations_ns: FloatArray, effective_ns: FloatArray, floor_ns: int | None) -> Saving:
+def saving_of(
+    change: Change,
+    durations_ns: FloatArray,
+    effective_ns: FloatArray,
+    floor_ns: int | None,
+    sites: Sites | None = None,
+) -> Saving:
     """The saving of each call, given its duration and the part of it that delays what follows (effective).
 
-    UsageError unless exactly one way to state the saving is given.
+    `sites`: unlike call sites, if there are any. UsageError unless exactly one way to state the saving is given.
     """
-    median = float(np.median(durations_ns))
+    sites = sites if _is_absolute(change) else None
+    meant = fitting(change, sites) if sites else []
+    measured = durations_ns[sites.those(meant)] if sites else durations_ns
+    median = float(np.median(measured))
     kappa = median / ns_from_us(change.baseline_us) if change.baseline_us else None
-    low, expected, high = _gross(change, durations_ns, effective_ns, median, kappa)
-    gross = np.median(high)
+    low, expected, high = gross_saving(change, durations_ns, effective_ns, sites)
+    # Of a kernel shorter than all others nothing says how short it can be; halving is taken for possible.
+    shortest = min(floor_ns or 0, DISPATCH_NS, float(durations_ns.min()) / 2)
+    too_short = expected > durations_ns - shortest + ROUNDING_NS
+    impossible = _impossible(change, durations_ns, expected, too_short, shortest)
     caveats = [
         *_kappa_caveats(kappa, change),
-        *_unlike_caveats(durations_ns, median, change),
+        *(_site_caveats(sites) if sites else _unlike_caveats(durations_ns, median, change)),
         *_no_gain_caveats(float(durations_ns.mean()), change),
-        *_floor_caveats(median, float(np.median(expected)), floor_ns, change),
+        *([Caveat("below_dispatch_floor", impossible, 1, "warning")] if impossible else []),
     ]
-    invalid = _invalid(change, median, float(gross), kappa)
-    cost = _cost_ns(change)
+    most = float(sites.means_ns[meant].max()) if sites else median
+    invalid = _invalid(change, median, most, float(np.median(expected if sites else high)), kappa)
     clipped = int(np.count_nonzero(high > effective_ns))
     if clipped and not change.free:
-        caveats.append(
-            Caveat(
-                "saving_clipped",
-                f"{clipped} matched calls are shorter than the saving; theirs is cut to their own time",
-                clipped,
-                "note",
-            )
-        )
+        text = f"{clipped} matched calls are shorter than the saving; theirs is cut to their own time"
+        caveats.append(Caveat("saving_clipped", text, clipped, "note"))
+    ceiling_only = change.proxy_us is not None or change.free
+    # No kernel is shorter than the shortest of the trace, so nothing beyond that is proven.
+    proven = low if ceiling_only else np.minimum(low, np.maximum(durations_ns - shortest, 0.0))
+    cost = _cost_ns(change)
     return Saving(
-        np.minimum(low, effective_ns) - cost,
+        np.minimum(proven, effective_ns) - cost,
         np.minimum(expected, effective_ns) - cost,
         np.minimum(high, effective_ns) - cost,
         "trace" if change.free else "user",
         kappa,
         invalid,
         tuple(caveats),
-        change.proxy_us is not None or change.free,
+        ceiling_only or _cut_to_nothing(expected, durations_ns),
         clipped,
+        sites,
+        impossible,
     )
 
 
-def _gross(
-    change: Change, durations: FloatArray, effective: FloatArray, median: float, kappa: float | None
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Saving per call before costs: (low, expected, high)."""
-    ones = np.ones_like(durations)
-    if change.free:
-        return np.zeros_like(durations), effective, effective
-    if change.saving_us is not None:
-        stated = ns_from_us(change.saving_us)
-        scaled = stated * kappa if kappa else stated
-        measured = change.saving_ci_us
-        lowest = min(stated, scaled, ns_from_us(measured.low) if measured else stated)
-        highest = max(stated, scaled, ns_from_us(measured.high) if measured else stated)
-        return lowest * ones, stated * ones, highest * ones
-    if change.speedup is not None:
-        gain = 1.0 - 1.0 / change.speedup
-        here = durations * gain
-        there = ns_from_us(change.baseline_us) * gain * ones if change.baseline_us else here
-        return np.minimum(here, there), here, np.maximum(here, there)
-    if change.new_us is not None:
-        new = ns_from_us(change.new_us)
-        plain = durations - new
-        if kappa is None or change.baseline_us is None:
-            return plain, plain, plain
-        # The same for every call: what calls differ by from each other is no doubt about the new kernel.
-        stated_gain = ns_from_us(change.baseline_us) - new
-        lowest, highest = sorted((kappa * stated_gain, stated_gain))
-        return lowest * ones, (lowest + highest) / 2 * ones, highest * ones
-    if change.proxy_us is not None:
-        old = ns_from_us(change.baseline_us) if change.baseline_us else median
-        bound = max(old - ns_from_us(change.proxy_us), 0.0)
-        return np.zeros_like(durations), bound * ones, bound * ones
-    raise UsageError(
-        "no saving given", where="project", expected="one of --saving-us, --new-us, --speedup, --free, --proxy-us"
+def _is_absolute(change: Change) -> bool:
+    """Whether a time was stated, which belongs to the calls it was measured for; a ratio is for all of them."""
+    return any(value is not None for value in (change.saving_us, change.new_us, change.proxy_us))
+
+
+def _cut_to_nothing(expected: FloatArray, durations: FloatArray) -> bool:
+    """Whether most of what is saved is calls taken away whole: then it is `free` in other words."""
+    whole = expected >= durations
+    return bool(expected[whole].sum() > MOST_OF_IT * max(float(expected.sum()), 1.0))
+
+
+def _impossible(
+    change: Change, durations: FloatArray, expected: FloatArray, too_short: npt.NDArray[np.bool_], floor: float
+) -> str:
+    """Why the new kernel cannot be as short as stated, where that is of weight; else ''."""
+    saved = float(expected.clip(0).sum())
+    ceiling_only = change.free or change.proxy_us is not None
+    if ceiling_only or saved <= 0 or float(expected[too_short].sum()) <= MOST_OF_IT * saved:
+        return ""
+    left = float(np.median(np.maximum(durations - expected, 0.0)[too_short])) / 1000
+    if left == 0:
+        return f"the new kernel would take {left:.2f} us: no kernel takes no time; that is what --free asks"
+    return (
+        f"the new kernel would take {left:.2f} us, below the shortest kernels of this trace "
+        f"({floor / 1000:.2f} us, the dispatch floor): only removing the launch can save that"
     )
 
 
@@ -136,17 +148,17 @@ def _cost_ns(change: Change) -> float:
     return cost
 
 
-def _invalid(change: Change, median: float, gross: float, kappa: float | None) -> str:
+def _invalid(change: Change, median: float, most: float, gross_ns: float, kappa: float | None) -> str:
     if kappa is not None and abs(kappa - 1.0) > KAPPA_LIMIT and not change.force:
         return (
             f"baseline mismatch: the kernel takes {median / 1000:.3f} us in the trace, the baseline"
             f" {change.baseline_us:.3f} us (ratio {kappa:.3f}, allowed 0.5 to 1.5): {_slip(1 / kappa, 1)}"
             f"{OVERRIDE}"
         )
-    if change.saving_us is not None and gross > median and not change.clip:
+    if change.saving_us is not None and gross_ns > most and not change.clip:
         return (
-            f"the saving of {gross / 1000:.3f} us exceeds the kernel's own {median / 1000:.3f} us (median in the"
-            f" trace): {_slip(gross, median)}; --clip cuts it to the kernel"
+            f"the saving of {gross_ns / 1000:.3f} us exceeds the kernel's own {most / 1000:.3f} us (median in the"
+            f" trace): {_slip(gross_ns, most)}; --clip cuts it to the kernel"
         )
     return ""
 
@@ -196,11 +208,9 @@ def _no_gain_caveats(mean: float, change: Change) -> list[Caveat]:
     return [Caveat("no_gain", text, 1, "warning")]
 
 
-def _floor_caveats(median: float, saving: float, floor_ns: int | None, change: Change) -> list[Caveat]:
-    if floor_ns is None or change.free or median - saving >= floor_ns:
-        return []
+def _site_caveats(sites: Sites) -> list[Caveat]:
     text = (
-        f"the new kernel would take {max(median - saving, 0) / 1000:.2f} us, below the shortest kernels of this trace "
-        f"({floor_ns / 1000:.2f} us, the dispatch floor): only removing the launch can save that"
+        f"the calls are of several kinds ({sites.listed}) and one stated time is of one of them: low counts only those "
+        "it can be of, high scales the others alike; name the one that was measured"
     )
-    return [Caveat("below_dispatch_floor", text, 1, "warning")]
+    return [Caveat("unlike_sites", text, len(sites.calls), "warning")]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trace_budget.projection.bounds import Bounds
-from trace_budget.projection.claimed_saving import KAPPA_FINE, Saving
+from trace_budget.projection.claimed_saving import Saving
 from trace_budget.projection.match import Match
+from trace_budget.projection.stated_time import KAPPA_FINE
 from trace_budget.schema.findings import Layers, Steps
 from trace_budget.schema.options import Change
 
@@ -17,6 +18,15 @@ QUESTIONS = {
     "Q4": "do all requests hit",
     "Q5": "overlap with other work",
     "Q6": "integration conversions",
+}
+
+LIFTED_BY = {
+    "Q1": "--baseline-us",
+    "Q2": "--calls",
+    "Q3": "--layers",
+    "Q4": "--hit-rate",
+    "Q5": "a trace with the host's API calls",
+    "Q6": "--overhead-us, --extra-bytes, --per-step-us (0 where there are none)",
 }
 
 
@@ -45,8 +55,8 @@ def evidence(
 
 def _saved(change: Change, saving: Saving) -> Answer:
     if change.free:
-        return Answer("A", "trace", "the kernel's own time in the trace: nothing can save more")
-    if any(caveat.code == "unlike_calls" for caveat in saving.caveats):
+        return Answer("A", "trace", "the kernel's own time in the trace: no faster kernel can save more")
+    if any(caveat.code in ("unlike_calls", "unlike_sites") for caveat in saving.caveats):
         return Answer("C", "user", "measured for some calls at best: they differ too much for one time to fit them all")
     if saving.kappa is not None and abs(saving.kappa - 1.0) <= KAPPA_FINE:
         return Answer(

@@ -116,7 +116,8 @@ def _fusion(kernels: pl.DataFrame, rows: Int64Array, wanted: Sequence, steps: St
     span = (end - anchor["start_ns"]).zip_with(timed, pl.Series([None], dtype=pl.Int64).new_from_index(0, end.len()))
     # Idle gaps inside the sequence are exposed too: nothing else of this stream runs there.
     gap = np.maximum(span.fill_null(0).to_numpy() - durations.sum(axis=1), 0)
-    frame = anchor.select("op_id", "step_index", "layer_index", "position", "start_ns").with_columns(
+    kept = ("op_id", "step_index", "layer_index", "position", "start_ns", "grid_x", "grid_y", "grid_z")
+    frame = anchor.select(*kept, pl.col("name").cast(pl.String)).with_columns(
         end.alias("end_ns"),
         span.alias("dur_ns"),
         pl.Series("solo_ns", kernels["solo_ns"].to_numpy()[rows].sum(axis=1) + gap),

@@ -21,6 +21,10 @@ from trace_budget.units import show_count
 
 MOST_LISTED = 8
 MOST_LABEL = 60
+COLUMNS = (
+    "op_id", "step_index", "layer_index", "position", "start_ns", "end_ns", "dur_ns", "solo_ns",
+    pl.col("name").cast(pl.String), "grid_x", "grid_y", "grid_z",
+)  # fmt: skip
 NO_MATCH = "no kernel of the counted steps matches"
 _SIZE = re.compile(r"[0-9]{1,10}")
 
@@ -29,7 +33,8 @@ _SIZE = re.compile(r"[0-9]{1,10}")
 class Match:
     """The matched calls of the used steps.
 
-    `ops`: op_id, step_index, layer_index, position, start_ns, end_ns, dur_ns (null when unknown), solo_ns.
+    `ops`: op_id, step_index, layer_index, position, start_ns, end_ns, dur_ns (null when unknown), solo_ns, name, and
+    grid_x, grid_y, grid_z.
     `damaged`: further calls in these steps, under names that damage may have made of the matched ones. `types`:
     what each layer is, where the configuration of the model tells.
     """
@@ -101,8 +106,7 @@ def match(ops: pl.DataFrame, selection: Selection, steps: Steps, layers: Layers,
         raise _several(selection.kernel, found, kernels, len(steps.used), path)
     chosen = _narrowed(kernels.filter(pl.col("name").cast(pl.String).is_in(found)), selection, path)
     label = found[0] if len(found) == 1 else f"{len(found)} kernels matching {selection.kernel}"
-    columns = ("op_id", "step_index", "layer_index", "position", "start_ns", "end_ns", "dur_ns", "solo_ns")
-    rows, damaged = chosen.select(columns).sort("op_id"), calls_in_doubt(kernels, found)
+    rows, damaged = chosen.select(COLUMNS).sort("op_id"), calls_in_doubt(kernels, found)
     return Match(label, tuple(found), rows, len(steps.used), layers.layers, damaged, layers.types)
 
 

@@ -120,11 +120,11 @@ def mix(phases: Sequence[Phase], candidate: Candidate, asked: TokenInput, policy
     ceiling = sum(s.weight * s.projection.pct.ceiling * s.step_ns for s in shares if s.projection) / step_ns
     pct = Percent(*saved.ends, naive, ceiling)
     main = max(hits, key=lambda projection: projection.limits.naive)
-    contended = any(projection.limits.contended for projection in hits)
+    doubts = replace(main.doubts, stops=tuple(dict.fromkeys(stop for each in hits for stop in each.doubts.stops)))
     invalid = next((each.verdict.why for each in (main, *hits) if each.verdict.verdict == "INVALID"), "")
     answers = _least_sure(shares)
     caveats = [(f"phase {share.phase}", share.projection.caveats) for share in shares if share.projection]
-    verdict = judge(pct, answers, policy, invalid, contended, main.saving.bound_only)
+    verdict = judge(pct, answers, policy, invalid, doubts)
     return Mixture(tuple(shares), step_ns, pct, verdict, main, answers, of_several(caveats))
 
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from trace_budget.analysis.lost_work import LostWork, lost_work
 from trace_budget.errors import NotInTraceError
+from trace_budget.projection.blockers import Doubts, doubts_of
 from trace_budget.projection.bounds import Bounds, beyond_budget, held, moved_by, settle
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.claimed_saving import Saving
@@ -68,6 +69,7 @@ class Projection:
     claims: tuple[Claim, ...]
     moved: Band
     ceiling_ns: float
+    doubts: Doubts
 
 
 def project(
@@ -118,7 +120,9 @@ def prepare(found: Found, asked: TokenInput, policy: Policy, others: Sequence[Fo
     workload(found.trace)
     sites = tuple(site_of(one) for one in (found, *others))
     base = common_ground(sites, asked.loop)
-    return Prepared(sites, base, asked, policy, token_of(found.steps, asked), lost_work(found.trace, found.steps))
+    return Prepared(
+        sites, base, asked, policy, token_of(found.steps, asked, found.trace), lost_work(found.trace, found.steps)
+    )
 
 
 def project_many(ready: Prepared, candidates: Sequence[Candidate]) -> list[Projection]:
@@ -152,7 +156,8 @@ def _conclude(ready: Prepared, candidate: Candidate, targets: Sequence[Target], 
     answers = evidence(change, saving, calls, steps, layers, raw)
     pct = _percent(limits, ceiling_ns, token)
     invalid = saving.invalid or _unknown_steps(steps) or impossible(token) or unknown_calls(ready.lost, change)
-    verdict = judge(pct, answers, ready.policy, invalid, limits.contended, saving.bound_only)
+    doubts = doubts_of(change, saving, hit, raw, calls.steps, token)
+    verdict = judge(pct, answers, ready.policy, invalid, doubts)
     required = _required(ready.policy, token, calls, hit, change, verdict.dilution, float(durations.mean()))
     effect = pct.expected * verdict.dilution
     noise_pct = ready.policy.noise_pct
@@ -164,7 +169,7 @@ def _conclude(ready: Prepared, candidate: Candidate, targets: Sequence[Target], 
     return Projection(
         change, calls, token, saving, hit, limits, pct, required, answers, verdict,
         runs_needed(effect, noise_pct), pairs_needed(effect, noise_pct), caveats,
-        tuple(each.claim for each in targets), moved, ceiling_ns,
+        tuple(each.claim for each in targets), moved, ceiling_ns, doubts,
     )  # fmt: skip
 
 
@@ -225,9 +230,11 @@ def _per_step(limits: Bounds, hit: Range, cost_ns: float, ceiling_ns: float, tok
 
 
 def _percent(limits: Bounds, ceiling_ns: float, token: Token) -> Percent:
-    """Savings per token as % of the token."""
-    whole = token.token_ns * token.tokens_per_step
-    return Percent(*limits.times(100.0).over(whole).ends, 100.0 * limits.naive / whole, 100.0 * ceiling_ns / whole)
+    """Savings per token as % of the token; high and the ceiling of the shortest that a token may take."""
+    whole, least = (ns * token.tokens_per_step for ns in (token.token_ns, token.shortest_ns))
+    low, expected, _ = limits.times(100.0).over(whole).ends
+    high = 100.0 * limits.high / (least if limits.high > 0 else whole)
+    return Percent(low, expected, high, 100.0 * limits.naive / whole, 100.0 * ceiling_ns / least)
 
 
 def _required(

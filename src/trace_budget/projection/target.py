@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from trace_budget.analysis.floor import Floor, dispatch_floor
+from trace_budget.analysis.floor import ENOUGH, FLOOR_QUANTILE, Floor, dispatch_floor
 from trace_budget.analysis.kernels import op_table
 from trace_budget.errors import NoSuchKernelError, NotInTraceError
 from trace_budget.projection.bounds import Untimed, claim_of, effective_of, usable
@@ -18,6 +18,7 @@ from trace_budget.projection.fusion import claim_of_fusion, find_sequences
 from trace_budget.projection.match import Match, match
 from trace_budget.projection.replay.ground import Claim, Ground, ground, join_ranks
 from trace_budget.projection.replay.stretch import effective_ns
+from trace_budget.projection.sites import unlike_sites
 from trace_budget.schema.findings import Found, Int64Array
 from trace_budget.schema.trace import Caveat
 
@@ -96,15 +97,25 @@ def target_of(site: Site, candidate: Candidate) -> Target:
         fusion = find_sequences(site.ops, candidate.sequence, found.steps, found.layers, path)
         whole = fusion.timed
         span = _durations(fusion.match, whole.match, path)
-        saving = saving_of(candidate.change, span, span, None)
+        floor_ns = _shortest_of_others(site, fusion.match.names)
+        saving = saving_of(candidate.change, span, span, floor_ns)
         return Target(fusion.match, whole.match, saving, claim_of_fusion(whole, saving), _warm(candidate))
     if candidate.selection is None:
         raise ValueError("a candidate has a selection or a sequence")
     calls = match(site.ops, candidate.selection, found.steps, found.layers, path)
     timed = usable(calls)
     durations = _durations(calls, timed, path)
-    saving = saving_of(candidate.change, durations, effective_of(timed, site.effective), site.floor.floor_ns)
+    sites = unlike_sites(timed.ops, timed.steps)
+    floor_ns = _shortest_of_others(site, calls.names)
+    saving = saving_of(candidate.change, durations, effective_of(timed, site.effective), floor_ns, sites)
     return Target(calls, timed, saving, claim_of(timed, saving), _warm(candidate))
+
+
+def _shortest_of_others(site: Site, names: Sequence[str]) -> int | None:
+    """How short other kernels get, the shortest few left out; None where there are too few to say."""
+    others = site.ops.filter((pl.col("kind") == "kernel") & ~pl.col("name").cast(pl.String).is_in(names))["dur_ns"]
+    floor = others.quantile(FLOOR_QUANTILE, "lower") if others.count() >= ENOUGH else None
+    return None if floor is None else int(floor)
 
 
 def runs(found: Found, candidate: Candidate) -> bool:

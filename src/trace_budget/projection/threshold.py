@@ -19,7 +19,7 @@ def threshold(found: Found, asked: TokenInput, policy: Policy) -> tuple[pl.DataF
     duration: no replacement can save more. `required_with_dilution_ns` adds the usual loss of integration. `can` is
     `yes`, `no`, or `only if removed` where what is left would be shorter than kernels of this trace ever are.
     """
-    token = token_of(found.steps, asked)
+    token = token_of(found.steps, asked, found.trace)
     target_ns = policy.target_pct / 100.0 * token.token_ns * token.tokens_per_step
     floor_ns = dispatch_floor(found.trace).floor_ns or 0
     dilution = policy.dilution if policy.dilution is not None else DILUTION_STATED

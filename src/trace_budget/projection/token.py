@@ -10,7 +10,7 @@ from trace_budget.projection.claimed_saving import UNIT_SLIP
 from trace_budget.projection.statistics import Spread, spread
 from trace_budget.schema.findings import Steps
 from trace_budget.schema.options import TokenInput
-from trace_budget.schema.trace import Caveat
+from trace_budget.schema.trace import Caveat, Trace
 from trace_budget.units import ns_from_ms
 
 PROFILED_OFF = 0.10
@@ -21,7 +21,8 @@ class Token:
     """What a step and a token take, in ns.
 
     `step_ns` median of the used steps, `busy_ns` their median device time, `token_ns` what a token takes; `source`
-    trace or user; `measure` interval or window; `inflation` profiled token / the user's.
+    trace or user; `measure` interval, window or range (of one step on the host); `inflation` profiled token / the
+    user's. `shortest_ns`: the least a token may take; less than `token_ns` where one step leaves it open.
     """
 
     step_ns: float
@@ -35,19 +36,33 @@ class Token:
     spread: Spread
     inflation: float | None
     caveats: tuple[Caveat, ...]
+    shortest_ns: float
+
+    @property
+    def one_step(self) -> bool:
+        """Whether the token rests on one step that nothing follows."""
+        return self.steps == 1 and self.source == "trace"
 
 
-def token_of(steps: Steps, asked: TokenInput) -> Token:
-    """The token time: the step time divided by the tokens a sequence gets per step, unless the user knows the TPOT."""
+def token_of(steps: Steps, asked: TokenInput, trace: Trace | None = None) -> Token:
+    """The token time: the step time divided by the tokens a sequence gets per step, unless the user knows the TPOT.
+
+    With the `trace` one step takes at least as long as the host works on it.
+    """
     rows = steps.frame.filter(pl.col("used"))
     measure = steps.measure
     values = rows[f"{measure}_ns"].drop_nulls()
-    profiled = steps.step_ns / asked.tokens_per_step
+    step_ns = window_ns = steps.step_ns
+    host_ns = _on_host(rows, trace) if rows.height == 1 and trace is not None else 0.0
+    if host_ns > step_ns:
+        # Nothing shows when the next step would begin; it cannot before the host is done with this one.
+        step_ns, measure = host_ns, "range"
+    profiled = step_ns / asked.tokens_per_step
     stated = ns_from_ms(asked.token_ms) if asked.token_ms is not None else None
     inflation = profiled / stated if stated else None
     cpu = rows["cpu_ns"].drop_nulls().median()
     return Token(
-        steps.step_ns,
+        step_ns,
         rows.height,
         _number(rows["busy_ns"].median()),
         _number(cpu) if cpu is not None else None,
@@ -57,8 +72,25 @@ def token_of(steps: Steps, asked: TokenInput) -> Token:
         measure,
         spread(values.cast(pl.Float64).to_numpy()),
         inflation,
-        _caveats(inflation),
+        (*_caveats(inflation), *_one_step(window_ns, step_ns)),
+        stated or window_ns / asked.tokens_per_step,
     )
+
+
+def _on_host(row: pl.DataFrame, trace: Trace) -> float:
+    """How long the range of one step lasts on the host, waits for what ran before its own first op taken off."""
+    range_ns, name, begin = row["cpu_ns"][0], row["name"][0], row["start_ns"][0]
+    if range_ns is None or trace.markers is None:
+        return 0.0
+    length = pl.col("end_ns") - pl.col("start_ns")
+    mark = trace.markers.filter((length == range_ns) & (pl.col("name").cast(pl.String) == name)).head(1)
+    if mark.is_empty() or trace.calls is None:
+        return float(range_ns)
+    earlier = trace.calls.filter(
+        pl.col("kind").cast(pl.String).is_in(["sync", "memcpy"]) & (pl.col("tid") == mark["tid"][0])
+        & (pl.col("start_ns") >= mark["start_ns"][0]) & (pl.col("start_ns") < begin)
+    )  # fmt: skip
+    return float(range_ns - (earlier["end_ns"].clip(upper_bound=begin) - earlier["start_ns"]).sum())
 
 
 def _number(value: object) -> float:
@@ -76,6 +108,16 @@ def _caveats(inflation: float | None) -> tuple[Caveat, ...]:
         "us per call come from the trace, percentages from the stated token"
     )
     return (Caveat("profiler_inflation", text, 1, "warning"),)
+
+
+def _one_step(window_ns: float, step_ns: float) -> tuple[Caveat, ...]:
+    if step_ns <= window_ns:
+        return ()
+    text = (
+        f"the one step takes {step_ns / 1e3:,.1f} us on the host and {window_ns / 1e3:,.1f} us on the device: a token"
+        " is taken for the longer, the high percentage is of the shorter (--token-ms states it)"
+    )
+    return (Caveat("one_step_longer_on_host", text, 1, "warning"),)
 
 
 def impossible(token: Token) -> str:

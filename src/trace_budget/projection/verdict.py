@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trace_budget.projection.evidence import QUESTIONS, Answer
+from trace_budget.projection.blockers import FEWER_LAUNCHES, NO_DOUBTS, Blocker, Doubts, Loss, binding
+from trace_budget.projection.evidence import LIFTED_BY, QUESTIONS, Answer
 from trace_budget.projection.statistics import minimum_detectable_pct
 from trace_budget.schema.band import Band
 from trace_budget.schema.options import Policy
@@ -23,94 +25,102 @@ class Percent(Band):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`verdict`, `why` in one sentence, the machine-readable `reason`, and the figures it was decided on."""
+    """`verdict`, `why` in one sentence, the machine-readable `reason`, and the figures it was decided on.
+
+    `blockers`: all that keeps a MARGINAL one from GO, what binds most first; `reason` and `why` are those of the first.
+    """
 
     verdict: str
     why: str
     reason: str
     dilution: float
     mde_pct: float
+    blockers: tuple[Blocker, ...] = ()
 
 
 def judge(
-    pct: Percent, answers: dict[str, Answer], policy: Policy, invalid: str, contended: bool, bound_only: bool
+    pct: Percent, answers: dict[str, Answer], policy: Policy, invalid: str = "", doubts: Doubts = NO_DOUBTS
 ) -> Verdict:
     """Decide by the rule: undiluted high bound for NO-GO, diluted low bound and detectability for GO."""
     rho = dilution_of(answers, policy)
     mde = minimum_detectable_pct(policy.noise_pct, policy.runs)
+    ruled_out = _ruled_out(pct, policy.target_pct, invalid, doubts.launch_bound)
+    if ruled_out:
+        word, reason, why = ruled_out
+        return Verdict(word, why, reason, rho, mde)
+    found = _blockers(pct, answers, policy, doubts)
+    if found:
+        return Verdict("MARGINAL", _why(found), _reason(found), rho, mde, tuple(found))
     go = (
         f"low bound x dilution is {_pct(pct.low * rho)}, target {_pct(policy.target_pct)}, and an A/B of"
         f" {policy.runs} runs can see it"
     )
-    short = _bound_only() if bound_only else _short(pct, answers, policy, contended, mde)
-    undecided = ("MARGINAL", *short) if short else ("GO", "all_met", go)
-    word, reason, why = _ruled_out(pct, policy.target_pct, invalid) or undecided
-    return Verdict(word, why, reason, rho, mde)
+    return Verdict("GO", go, "all_met", rho, mde)
 
 
-def _ruled_out(pct: Percent, target: float, invalid: str) -> tuple[str, str, str] | None:
+def _ruled_out(pct: Percent, target: float, invalid: str, launch_bound: bool) -> tuple[str, str, str] | None:
     """INVALID or NO-GO, where nothing on the favourable side reaches the target; None otherwise."""
+    host = f"; launches set the pace here, {FEWER_LAUNCHES}" if launch_bound else ""
     if invalid:
         return "INVALID", "invalid_input", invalid
     if pct.high <= 0:
-        return "NO-GO", "regression", f"even the high bound saves nothing ({_pct(pct.high)})"
+        return "NO-GO", "regression", f"even the high bound saves nothing ({_pct(pct.high)}){host}"
     if pct.ceiling < target:
         text = f"the kernel takes {_pct(pct.ceiling)} of the token in all: making it free misses {_pct(target)}"
-        return "NO-GO", "ceiling", text
+        return "NO-GO", "ceiling", text + host
     if pct.high < target:
-        return "NO-GO", "high_bound", f"the high bound {_pct(pct.high)} is below the target {_pct(target)}"
+        text = f"the high bound {_pct(pct.high)} is below the target {_pct(target)}"
+        return "NO-GO", "high_bound", text + host
     return None
 
 
-def _bound_only() -> tuple[str, str]:
-    return "bound_only", "an upper bound alone can rule out, not confirm; measure the new kernel"
-
-
-def _short(
-    pct: Percent, answers: dict[str, Answer], policy: Policy, contended: bool, mde: float
-) -> tuple[str, str] | None:
-    """What a GO lacks: (reason, why); None when nothing does."""
+def _blockers(pct: Percent, answers: dict[str, Answer], policy: Policy, doubts: Doubts) -> list[Blocker]:
+    """All that a GO lacks."""
     rho = dilution_of(answers, policy)
+    mde = minimum_detectable_pct(policy.noise_pct, policy.runs)
+    out = list(doubts.stops)
     if pct.low * rho < policy.target_pct:
-        return _short_of(pct, rho, policy.target_pct, contended)
+        losses = [*doubts.losses, *([Loss(rho, _diluted(pct, rho, policy.target_pct))] if rho < 1 else [])]
+        out += binding(losses, pct.low * rho, pct.high, policy.target_pct) or [_short(pct, rho, policy.target_pct)]
     if pct.expected * rho < mde:
-        return (
-            "undetectable",
+        text = (
             f"an A/B of {policy.runs} runs at {_pct(policy.noise_pct)} noise sees {_pct(mde)} and more;"
-            f" {_below(pct.expected * rho, mde)} is expected",
+            f" {_below(pct.expected * rho, mde)} is left after integration"
         )
-    missing = [key for key, answer in answers.items() if answer.grade == "D"]
-    if missing:
-        asked = ", ".join(f"{key} ({QUESTIONS[key]})" for key in missing)
-        return f"missing_evidence({','.join(missing)})", f"the figures suffice but {asked} is unknown"
-    return None
+        out.append(Blocker("undetectable", text, "--runs, --noise-pct"))
+    missing = [(key, answer) for key, answer in answers.items() if answer.grade == "D"]
+    return out + [
+        Blocker("missing_evidence", f"{key} ({QUESTIONS[key]}) is unknown: {answer.text}", LIFTED_BY[key], key)
+        for key, answer in missing
+    ]
 
 
-def _short_of(pct: Percent, rho: float, target: float, contended: bool) -> tuple[str, str]:
-    """Why the lower side misses the target although the high bound reaches it."""
-    if contended:
-        return (
-            "contention",
-            f"the kernel shares the device: between {_pct(pct.low)} and {_pct(pct.high)} is possible,"
-            " the trace cannot say more",
-        )
-    if pct.expected * rho >= target:
-        return (
-            "bound_gap",
-            f"expected {_pct(pct.expected)} x dilution {rho:g} reaches {_pct(target)},"
-            f" the low bound {_pct(pct.low)} does not",
-        )
-    if pct.low < 0.5 * pct.high:
-        return (
-            "launch_bound",
-            f"only {_pct(pct.low)} of the possible {_pct(pct.high)} is proven:"
-            " launches, waits or other streams may set the pace",
-        )
-    return (
-        "diluted",
-        f"{_pct(pct.expected)} on paper; at the usual dilution {rho:g} that is {_pct(pct.expected * rho)},"
-        f" below {_pct(target)}",
+def _diluted(pct: Percent, rho: float, target: float) -> Blocker:
+    text = (
+        f"{_pct(pct.low)} to {_pct(pct.high)} on paper; integration usually leaves {rho:g} of that, at worst"
+        f" {_pct(pct.low * rho)}: below {_pct(target)}"
     )
+    return Blocker("diluted", text, "--dilution")
+
+
+def _short(pct: Percent, rho: float, target: float) -> Blocker:
+    """Where no single cause stands out: costs, or causes that each take little."""
+    text = f"the low bound {_pct(pct.low)} x dilution {rho:g} misses {_pct(target)}"
+    return Blocker("bound_gap", text, "")
+
+
+def _reason(found: Sequence[Blocker]) -> str:
+    """The code of the first blocker; of open questions all that are open."""
+    if found[0].code != "missing_evidence":
+        return found[0].code
+    return f"missing_evidence({','.join(blocker.question or '' for blocker in found)})"
+
+
+def _why(found: Sequence[Blocker]) -> str:
+    if found[0].code != "missing_evidence":
+        return found[0].text
+    asked = ", ".join(f"{each.question} ({QUESTIONS[each.question]})" for each in found if each.question)
+    return f"the figures suffice but {asked} is unknown"
 
 
 def dilution_of(answers: dict[str, Answer], policy: Policy) -> float:

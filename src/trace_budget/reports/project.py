@@ -62,6 +62,10 @@ def document(projection: Projection) -> dict[str, object]:
         "verdict": p.verdict.verdict,
         "reason": p.verdict.reason,
         "why": p.verdict.why,
+        "blockers": [
+            {"code": each.code, "question": each.question, "text": each.text, "option": each.option or None}
+            for each in p.verdict.blockers
+        ],
     }
 
 
@@ -267,6 +271,9 @@ def _evidence_table(p: Projection) -> Table:
 
 def _verdict_lines(p: Projection) -> tuple[Line, ...]:
     lines = [Line(f"{p.verdict.verdict}: {p.verdict.why}", STYLES[p.verdict.verdict])]
+    lines += [Line(f"  also: {each.text}") for each in p.verdict.blockers[1:] if each.code != "missing_evidence"]
+    options = list(dict.fromkeys(each.option for each in p.verdict.blockers if each.option))
+    lines += [Line("to settle: " + "; ".join(options), "dim")] if options else []
     if p.verdict.verdict in ("GO", "MARGINAL") and p.runs_needed:
         seen = show_pct(p.pct.expected * p.verdict.dilution)
         text = (
