@@ -8,6 +8,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
+
 from trace_budget.analysis.layers import find_layers
 from trace_budget.analysis.lost_work import with_lost_work
 from trace_budget.analysis.overlap import find_overlap
@@ -17,7 +20,7 @@ from trace_budget.errors import InputError, NotInTraceError
 from trace_budget.inputs.detect import detect
 from trace_budget.schema.caveats import advice_for
 from trace_budget.schema.damaged_names import with_damaged_names
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Found, Layers, Steps
 from trace_budget.schema.options import Scope
 from trace_budget.schema.trace import Trace
 
@@ -81,7 +84,27 @@ def analyse(trace: Trace, scope: Scope = EVERYTHING) -> Found:
     """
     with_timeline(trace)
     steps = with_lost_work(trace, find_steps(trace, scope))
-    return Found(trace, steps, find_layers(trace, steps, scope), find_overlap(trace))
+    first = Found(trace, steps, layers_of_passes(trace, steps, scope), find_overlap(trace))
+    return replace(first, others=tuple(_by_reading(first, other, scope) for other in steps.others))
+
+
+def _by_reading(first: Found, steps: Steps, scope: Scope) -> Found:
+    """What another reading of the trace finds; what it shares with the first is not worked out again."""
+    same = steps.op_step is first.steps.op_step and (steps.used.tolist() == first.steps.used.tolist())
+    steps = with_lost_work(first.trace, steps)
+    return replace(first, steps=steps, layers=first.layers if same else layers_of_passes(first.trace, steps, scope))
+
+
+def layers_of_passes(trace: Trace, steps: Steps, scope: Scope = EVERYTHING) -> Layers:
+    """The layers of each pass: where a step holds several (drafts and a target), those of its longest one."""
+    if steps.op_pass is None:
+        return find_layers(trace, steps, scope)
+    count = int(steps.op_pass.max()) + 1
+    used = np.isin(steps.op_step, steps.used) & (steps.op_pass >= 0)
+    chosen = np.zeros(count, dtype=np.bool_)
+    chosen[steps.op_pass[used]] = True
+    frame = pl.DataFrame({"step_index": pl.Series(np.arange(count, dtype=np.int32)), "used": chosen})
+    return find_layers(trace, replace(steps, frame=frame, op_step=steps.op_pass), scope)
 
 
 def with_timeline(trace: Trace) -> None:

@@ -88,7 +88,9 @@ def _dispatch_bound(trace: Trace, steps: Steps) -> tuple[Caveat, ...]:
 def _idle(steps: Steps) -> tuple[Caveat, ...]:
     rows = steps.frame.filter(pl.col("used"))
     whole = steps.step_ns
-    busy = rows["busy_ns"].median()
+    # work of other threads and processes keeps the device busy, too
+    held = "device_busy_ns" if "device_busy_ns" in rows.columns and steps.measure == "interval" else "busy_ns"
+    busy = rows[held].median()
     if not isinstance(busy, (int, float)) or not whole > 0 or 1 - busy / whole < IDLE_SHARE:
         return ()
     text = (

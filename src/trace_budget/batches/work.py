@@ -19,7 +19,7 @@ from trace_budget.inputs.digest import digest_of
 from trace_budget.io.store import file_system, is_url, reading_from, store_at
 from trace_budget.io.temp import NoRoomError
 from trace_budget.projection.candidates import Candidate
-from trace_budget.projection.project import project_candidate
+from trace_budget.projection.over_readings import over_readings
 from trace_budget.schema.dataset import KERNELS, LAYERS, PROJECTIONS, RUNS, STEPS
 from trace_budget.schema.findings import Found
 from trace_budget.schema.trace import Trace
@@ -181,7 +181,7 @@ def _projected(phases: list[Found], candidate: Candidate, question: Question) ->
     if found is None:
         return rows.absent_row(candidate, question, f"no step of phase {candidate.phase}")
     try:
-        answer = project_candidate(found, candidate, question.token, question.policy)
+        answer = over_readings(found, candidate, question.token, question.policy)
     except NotInTraceError as error:
         why = TraceBudgetError(error.message, expected=error.expected, found=error.found, advice=error.advice)
         return rows.absent_row(candidate, question, why.line())

@@ -17,6 +17,7 @@ from trace_budget.projection.claimed_saving import Saving
 from trace_budget.projection.evidence import Answer, evidence
 from trace_budget.projection.match import Match
 from trace_budget.projection.missing import Missing, missing_calls, unknown_calls, with_missing
+from trace_budget.projection.reading import Reading
 from trace_budget.projection.replay.collectives import unused_ranks
 from trace_budget.projection.replay.ground import Claim, Ground
 from trace_budget.projection.statistics import pairs_needed, runs_needed
@@ -50,7 +51,7 @@ class Projection:
     """One candidate on one trace. Times in ns per step, hit rate and per-step cost applied; `pct` of the token.
 
     `claims`: what it takes off the ops of each rank; `moved`: what those save by the replay alone; `ceiling_ns`: what
-    its calls take per step.
+    its calls take per step; `readings`: the candidate under each reading of the trace.
     """
 
     candidate: Change
@@ -70,6 +71,7 @@ class Projection:
     moved: Band
     ceiling_ns: float
     doubts: Doubts
+    readings: tuple[Reading, ...] = ()
 
 
 def project(

@@ -87,10 +87,10 @@ def projection(
 ) -> Projection:
     """The figures of one replacement, in ns and %, before they are put into words."""
     from trace_budget.api import analyse
-    from trace_budget.projection.project import project_candidate
+    from trace_budget.projection.over_readings import over_readings
 
     candidate = one_candidate(selection, change).candidate
-    return project_candidate(analyse(opened(trace), scope), candidate, token or TokenInput(), policy or Policy())
+    return over_readings(analyse(opened(trace), scope), candidate, token or TokenInput(), policy or Policy())
 
 
 def candidate_report(
@@ -103,13 +103,13 @@ def candidate_report(
 ) -> Report:
     """What one candidate (a kernel or a fused sequence) does end to end; `others` are further ranks of the job."""
     from trace_budget.api import analyse
-    from trace_budget.projection.project import project_candidate
+    from trace_budget.projection.over_readings import over_readings
     from trace_budget.projection.replay.collectives import distinct_ranks
     from trace_budget.reports.project import project_report
 
     distinct_ranks((trace, *others))
     found, rest = analyse(trace, scope), [analyse(other, scope) for other in others]
-    projection = project_candidate(found, candidate, token or TokenInput(), policy or Policy(), rest)
+    projection = over_readings(found, candidate, token or TokenInput(), policy or Policy(), rest)
     return project_report(found, projection)
 
 

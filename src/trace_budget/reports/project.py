@@ -6,6 +6,7 @@ import polars as pl
 
 from trace_budget.projection.evidence import QUESTIONS
 from trace_budget.projection.project import Projection
+from trace_budget.reports.readings import projected
 from trace_budget.reports.structure import steps_facts
 from trace_budget.schema.band import Band
 from trace_budget.schema.findings import Found
@@ -66,6 +67,7 @@ def document(projection: Projection) -> dict[str, object]:
             {"code": each.code, "question": each.question, "text": each.text, "option": each.option or None}
             for each in p.verdict.blockers
         ],
+        "readings": projected(p.readings),
     }
 
 

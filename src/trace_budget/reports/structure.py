@@ -6,6 +6,8 @@ import polars as pl
 
 from trace_budget.analysis.kernels import kernel_table, layer_map, op_table
 from trace_budget.projection.match import only
+from trace_budget.reports.readings import lines as reading_lines
+from trace_budget.reports.readings import structural
 from trace_budget.schema.findings import Found, Segment
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Trace
@@ -123,9 +125,12 @@ def steps_report(found: Found) -> Report:
         "confidence": found.steps.confidence,
         "phase": found.steps.phase,
         "step_us": us_from_ns(found.steps.step_ns),
+        "readings": structural(found),
         "rows": rows.to_dicts(),
     }
-    return _report("steps", found, document, head(found), (Table("steps", "", columns, rows, 60),))
+    return _report(
+        "steps", found, document, (*head(found), *reading_lines(found)), (Table("steps", "", columns, rows, 60),)
+    )
 
 
 def layers_report(found: Found, kernel: str | None = None) -> Report:

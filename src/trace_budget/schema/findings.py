@@ -59,12 +59,17 @@ class Steps:
 
     @property
     def step_ns(self) -> float:
-        """Step time in ns over the used steps: the median of their measure, weighted over classes that differ."""
+        """Step time in ns over the used steps: the median of their measure, weighted over classes that differ.
+
+        Of several phases it is the mean.
+        """
         column = f"{self.measure}_ns"
         rows = self.frame.filter(pl.col("used") & pl.col(column).is_not_null())
         keys = [name for name in ("phase", "class_index") if name in rows.columns]
         counted = self.frame.filter(pl.col("used")).group_by(keys).agg(pl.len().alias("weight"))
-        usual = rows.group_by(keys).agg(pl.col(column).median().alias("ns")).join(counted, on=keys)
+        several = "phase" in keys and counted["phase"].n_unique() > 1
+        middle = pl.col(column).mean() if several else pl.col(column).median()
+        usual = rows.group_by(keys).agg(middle.alias("ns")).join(counted, on=keys)
         if usual.is_empty():
             return float("nan")
         return float(np.average(usual["ns"].to_numpy(), weights=usual["weight"].to_numpy()))
@@ -115,9 +120,10 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the analyses found out about a trace: the common ground of every projection on it."""
+    """What the analyses found out about a trace: the common ground of every projection; `others`: by other readings."""
 
     trace: Trace
     steps: Steps
     layers: Layers
     overlap: Overlap
+    others: tuple[Found, ...] = ()

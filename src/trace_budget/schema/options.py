@@ -115,17 +115,17 @@ class Scope:
     ] = None
     reading: Annotated[
         int | None,
-        option("Scope", "--reading", parse=whole(1, MOST_ROWS), metavar="N", reserved=True,
+        option("Scope", "--reading", parse=whole(1, MOST_ROWS), metavar="N",
                text="Which of the readings of this trace counts."),
     ] = None  # fmt: skip
     process: Annotated[
         int | None,
-        option("Scope", "--process", parse=whole(0), metavar="PID", reserved=True,
+        option("Scope", "--process", parse=whole(0), metavar="PID",
                text="Only ops that this process launched."),
     ] = None  # fmt: skip
     passes_per_step: Annotated[
         int | None,
-        option("Scope", "--passes-per-step", parse=whole(1, MOST_ROWS), metavar="N", reserved=True,
+        option("Scope", "--passes-per-step", parse=whole(1, MOST_ROWS), metavar="N",
                text="How often the model runs in a step."),
     ] = None  # fmt: skip
     model: Annotated[
@@ -304,7 +304,7 @@ class TokenInput:
     ] = "auto"  # fmt: skip
     pace: Annotated[
         str | None,
-        option("Token", "--pace", parse=one_of(*PACES), metavar="|".join(PACES), reserved=True,
+        option("Token", "--pace", parse=one_of(*PACES), metavar="|".join(PACES),
                text="The time of a step: that of the device, or as served."),
     ] = None  # fmt: skip
 

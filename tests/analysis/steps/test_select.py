@@ -38,7 +38,11 @@ def test_decode_steps_count_where_there_are_any() -> None:
     tape = run(*[(PREFILL, KERNELS * 9, 90)] * 2, (MIXED, KERNELS, 50), *[(DECODE, KERNELS, 10)] * 3)
     steps = find_steps(tape.trace())
     assert steps.phase == "decode"
-    assert why(steps) == ["other phase"] * 3 + [""] * 3
+    # sequences get tokens in mixed steps, too: the mean of all comes first, decode steps alone are another reading
+    assert why(steps) == [""] * 6
+    alone = steps.others[0]
+    assert alone.settle == "--phase decode"
+    assert why(alone) == ["other phase"] * 3 + [""] * 3
     assert steps.used.tolist() == [3, 4, 5]
 
 

@@ -32,21 +32,20 @@ def hypotheses(trace: Trace, in_scope: np.ndarray, scope: Scope) -> tuple[tuple[
 
 def _of_trace(trace: Trace, in_scope: np.ndarray, scope: Scope) -> tuple[Found, ...]:
     """What the trace itself tells: marks, then what is launched together, then what the kernels alone show."""
-    cycles = scope.phase is None
     for annotated in (by_annotations, by_gpu_annotations):
         if found := annotated(trace, in_scope, GRAMMARS):
-            marked = refined(trace, in_scope, found, cycles)
-            return _outranked(trace, in_scope, found, marked) or marked
+            marked = refined(trace, in_scope, found, scope)
+            return _outranked(trace, in_scope, found, marked, scope) or marked
     if found := by_graph_launches(trace, in_scope):
-        return refined(trace, in_scope, found, cycles)
+        return refined(trace, in_scope, found, scope)
     by_time = by_marker_time(trace, in_scope, GRAMMARS)
     if by_time and not _followed(trace, in_scope):
-        return refined(trace, in_scope, by_time, cycles)
+        return refined(trace, in_scope, by_time, scope)
     for unannotated in (by_delimiter, by_idle_gaps):
         if found := unannotated(trace, in_scope):
             return (found,)
     if by_time:
-        return refined(trace, in_scope, by_time, cycles)
+        return refined(trace, in_scope, by_time, scope)
     return (whole_trace(in_scope, scope.steps is not None),)
 
 
@@ -60,7 +59,9 @@ def _followed(trace: Trace, in_scope: np.ndarray) -> bool:
     return calls.join(marks, on=["pid", "tid"], how="semi").height > 0
 
 
-def _outranked(trace: Trace, in_scope: np.ndarray, raw: Found, marked: tuple[Found, ...]) -> tuple[Found, ...] | None:
+def _outranked(
+    trace: Trace, in_scope: np.ndarray, raw: Found, marked: tuple[Found, ...], scope: Scope
+) -> tuple[Found, ...] | None:
     """What explains nearly all work where the marks explain little of it; None where marks do.
 
     Marks that hold little may still be steps among unmarked ones; not where marks and unmarked work take turns.
@@ -71,7 +72,7 @@ def _outranked(trace: Trace, in_scope: np.ndarray, raw: Found, marked: tuple[Fou
     for method in (by_graph_launches, by_delimiter):
         found = method(trace, in_scope)
         if found and found.confidence != "low" and explained(trace, in_scope, found) >= NEARLY_ALL:
-            return refined(trace, in_scope, found)
+            return refined(trace, in_scope, found, scope)
     return None
 
 

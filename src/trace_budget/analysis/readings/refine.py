@@ -5,31 +5,35 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 
 from trace_budget.analysis.readings.cycles import UNMARKED, PartsOf, cycle_starts
 from trace_budget.analysis.readings.pieces import Pieces, pieces_of
 from trace_budget.analysis.steps.annotated import Found
-from trace_budget.analysis.steps.grammar import ENGINE, Parsed
+from trace_budget.analysis.steps.grammar import ENGINE, WINDOW, Parsed
 from trace_budget.analysis.steps.unnamed import UNKNOWN
 from trace_budget.schema.findings import Int32Array, Int64Array
+from trace_budget.schema.options import Scope
 from trace_budget.schema.trace import Trace
 
 MOST_NAMED = 4
+TO_HOST = "(?i)dtoh|d2h|device_to_host|devicetohost|device ->"
+EVERY = 0.9  # share of the passes that must copy to the host
 SEVERAL = "several to a step"
 
 
-def refined(trace: Trace, in_scope: np.ndarray, found: Found, with_cycles: bool = True) -> tuple[Found, ...]:
+def refined(trace: Trace, in_scope: np.ndarray, found: Found, scope: Scope) -> tuple[Found, ...]:
     """What the marks can mean, the likeliest first: themselves, where each is one pass and covers all work.
 
     Marks that hold several passes are split; unmarked work that equals marked steps is steps; pieces in strict turns,
-    and draft and verify steps, make one step together (unless `with_cycles` is False: one phase is asked for).
+    and draft and verify steps, make one step together (unless one phase is asked for).
     """
     pieces = pieces_of(trace, in_scope, found)
     if pieces.count == 0:
         return (found,)
     known = {i: one for i, one in enumerate(_parsed(found, pieces)) if one is not None}
     pieces, parsed = _kept(pieces, list(known)), list(known.values())
-    borders = _cycles(trace, pieces, parsed) if with_cycles else None
+    borders = _cycles(trace, pieces, parsed) if scope.phase is None else None
     split = bool((~pieces.alone & (pieces.unit >= 0)).any())
     unmarked = bool((pieces.unit < 0).any())
     if borders is not None:
@@ -37,7 +41,43 @@ def refined(trace: Trace, in_scope: np.ndarray, found: Found, with_cycles: bool 
     if not split and not unmarked:
         return (found,)
     passes = _as_passes(found, pieces, parsed, split, unmarked)
-    return (passes, replace(found, op_pass=pieces.op_piece)) if split else (passes,)
+    return _passes_or_steps(trace, found, pieces, passes, scope) if split else (passes,)
+
+
+def _passes_or_steps(trace: Trace, found: Found, pieces: Pieces, passes: Found, scope: Scope) -> tuple[Found, ...]:
+    """Split marks as steps of one token each, and as steps of several passes for one token, where both are possible."""
+    usual = int(np.median(np.bincount(pieces.unit[pieces.unit >= 0])))
+    together = replace(
+        found, op_pass=pieces.op_piece, method=f"{found.method}, {usual} passes each",
+        says=("one mark, one step",), denies=(f"each runs one model {usual} times",),
+        settle=f"--passes-per-step {usual}",
+    )  # fmt: skip
+    passes = replace(passes, settle="--passes-per-step 1")
+    if scope.passes_per_step is not None:
+        return (passes,) if scope.passes_per_step == 1 else (_grouped(passes, pieces, scope.passes_per_step),)
+    window = all(one.rank == WINDOW for one in found.parsed) and len(found.names) == 1
+    if window or _copies_back(trace, pieces):
+        return (replace(passes, says=(*passes.says, "each ends with a copy to the host")),) if not window else (passes,)
+    return passes, together
+
+
+def _copies_back(trace: Trace, pieces: Pieces) -> bool:
+    """Whether every pass copies something to the host: its tokens."""
+    back = (trace.gpu_ops["kind"] == "memcpy") & trace.gpu_ops["name"].cast(pl.String).str.contains(TO_HOST)
+    with_copy = np.unique(pieces.op_piece[back.to_numpy() & (pieces.op_piece >= 0)])
+    return with_copy.size >= EVERY * pieces.count
+
+
+def _grouped(passes: Found, pieces: Pieces, size: int) -> Found:
+    """Steps of so many passes each, as the user says."""
+    count = -(-len(passes.names) // size)
+    whole = len(passes.names) // size
+    step = np.where(passes.op_step >= 0, passes.op_step // size, -1).astype(np.int32)
+    return replace(
+        passes, names=passes.names[::size], parsed=passes.parsed[::size], host_ns=(None,) * count, op_step=step,
+        level="step", op_pass=pieces.op_piece, cut_off=(whole,) if whole < count else (),
+        method=f"{passes.method}, {size} a step as stated", settle="",
+    )  # fmt: skip
 
 
 def _parsed(found: Found, pieces: Pieces) -> list[Parsed | None]:

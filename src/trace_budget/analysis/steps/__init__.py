@@ -7,9 +7,13 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from trace_budget.analysis.readings.evidence import evidence
 from trace_budget.analysis.readings.hypotheses import hypotheses
+from trace_budget.analysis.readings.pick import picked
+from trace_budget.analysis.readings.variants import with_variants
 from trace_budget.analysis.steps.annotated import Found
 from trace_budget.analysis.steps.classes import classify
+from trace_budget.analysis.steps.processes import of_process
 from trace_budget.analysis.steps.select import choose
 from trace_budget.analysis.steps.unlinked import own_unlinked
 from trace_budget.errors import NotInTraceError
@@ -23,27 +27,37 @@ ASIDE_PCT = 1.0  # the same for ops that belong to a step by time, but to anothe
 
 
 def find_steps(trace: Trace, scope: Scope | None = None) -> Steps:
-    """The steps of one device, in host order, with those marked that count for medians.
+    """The steps of one device, in host order, with those marked that count for medians; `others` are other readings.
 
     Without `scope.device` the device with the most kernel time is taken, and a caveat says so when there are several.
-    Raises NotInTraceError when the device, the phase or the step range asked for is not there.
+    Raises NotInTraceError when the device, process, phase, step range or reading asked for is not there.
     """
     scope = scope or Scope()
     device, caveats = _device(trace, scope.device)
-    in_scope, process_caveats = _in_scope(trace, device)
+    in_scope, process_caveats = of_process(trace, device, scope.process)
     if not in_scope.any():
         raise NotInTraceError("no device work in this trace", where=trace.path, expected="kernels, copies or memsets")
     ordered, pattern_caveats = hypotheses(trace, in_scope, scope)
-    found = ordered[0]
+    common = (*caveats, *process_caveats, *pattern_caveats)
+    readings = [_steps_of(trace, in_scope, found, scope, device, common) for found in ordered]
+    return picked(with_variants(readings, scope.phase is not None or scope.steps is not None), scope, trace)
+
+
+def _steps_of(
+    trace: Trace, in_scope: np.ndarray, found: Found, scope: Scope, device: int | None, caveats: tuple[Caveat, ...]
+) -> Steps:
+    """The steps as one hypothesis has them."""
     found = _without_empty(replace(found, op_step=own_unlinked(trace, in_scope, found.op_step)))
     frame = classify(trace, _table(trace, found), found.op_step)
+    frame = frame.with_columns(_device_busy(trace, frame, device))
     whole, barren = _closed(trace, found)
     frame = frame.with_columns(pl.Series("whole", whole), pl.Series("barren", barren))
     frame, phase, more = choose(trace, frame, scope, found.op_step, found.cut_off)
-    caveats = (*caveats, *process_caveats, *pattern_caveats, *found.caveats, *more, *_outside(trace, in_scope, found))
+    told = (*caveats, *found.caveats, *more, *_outside(trace, in_scope, found))
+    says, denies = evidence(trace, in_scope, found, frame)
     return Steps(
-        frame, found.op_step, device, phase, found.method, found.confidence, caveats,
-        level=found.level, op_pass=found.op_pass, says=found.says, denies=found.denies,
+        frame, found.op_step, device, phase, found.method, found.confidence, told,
+        level=found.level, op_pass=found.op_pass, says=says, denies=denies, settle=found.settle,
     )  # fmt: skip
 
 
@@ -108,24 +122,6 @@ def _device(trace: Trace, wanted: int | None) -> tuple[int | None, tuple[Caveat,
     return devices[0], (Caveat("several_devices", text, len(devices)),)
 
 
-def _in_scope(trace: Trace, device: int | None) -> tuple[np.ndarray, tuple[Caveat, ...]]:
-    """Which ops count: those of the device and, where several processes use it, of the busiest one."""
-    ops = trace.gpu_ops
-    mine = ops["device"].eq_missing(pl.Series([device], dtype=pl.Int32))
-    work = (
-        ops.filter(mine & ops["pid"].is_not_null())
-        .group_by("pid")
-        .agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("ns"))
-        .sort("ns", "pid", descending=[True, False])
-    )
-    if work.height < 2:
-        return mine.to_numpy(), ()
-    pid = work["pid"][0]
-    text = f"{work.height} processes work on device {device}; figures are of the busiest one, process {pid}"
-    chosen = (mine & (ops["pid"] == pid)).fill_null(value=False).to_numpy()
-    return chosen, (Caveat("several_processes_on_device", text, work.height, "warning"),)
-
-
 def _without_empty(found: Found) -> Found:
     """Drop steps that own no op and renumber the rest."""
     owned = np.bincount(found.op_step[found.op_step >= 0], minlength=len(found.names)) > 0
@@ -168,6 +164,17 @@ def _table(trace: Trace, found: Found) -> pl.DataFrame:
         )
         .with_columns(pl.when(pl.col("window_ns").is_not_null()).then("busy_ns").alias("busy_ns"))
     )
+
+
+def _device_busy(trace: Trace, frame: pl.DataFrame, device: int | None) -> pl.Series:
+    """How long the device works, for whomever, from the start of each step to that of the next, else to its end."""
+    mine = trace.gpu_ops["device"].eq_missing(pl.Series([device], dtype=pl.Int32))
+    ops = trace.gpu_ops.select("start_ns", "end_ns").filter(mine).drop_nulls()
+    until = pl.coalesce(pl.col("start_ns") + pl.col("interval_ns"), "end_ns")
+    starts = frame["start_ns"].fill_null(0).to_numpy()
+    ends = frame.select(until.alias("until"))["until"].fill_null(0).to_numpy()
+    busy = covered_length(starts, np.maximum(starts, ends), ops["start_ns"].to_numpy(), ops["end_ns"].to_numpy())
+    return pl.Series("device_busy_ns", busy, dtype=pl.Int64)
 
 
 def _closed(trace: Trace, found: Found) -> tuple[np.ndarray, np.ndarray]:

@@ -23,7 +23,8 @@ class Found:
 
     `host_ns` is where the host annotation begins and ends (None without one). `level` is what one of them is: pass,
     step or cycle. `op_pass` numbers the passes inside them, -1 for ops of none; None where each is one. `cut_off` are
-    those known to be incomplete. `says` and `denies` are what speaks for and against this reading.
+    those known to be incomplete. `says` and `denies` are what speaks for and against this reading,
+    `settle` the option that chooses it.
     """
 
     names: tuple[str, ...]
@@ -38,6 +39,7 @@ class Found:
     cut_off: tuple[int, ...] = ()
     says: tuple[str, ...] = ()
     denies: tuple[str, ...] = ()
+    settle: str = ""
 
 
 def by_annotations(trace: Trace, in_scope: np.ndarray, grammars: tuple[Grammar, ...]) -> Found | None:
