@@ -43,7 +43,7 @@ def test_decode_steps_count_where_there_are_any() -> None:
     alone = steps.others[0]
     assert alone.settle == "--phase decode"
     assert why(alone) == ["other phase"] * 3 + [""] * 3
-    assert steps.used.tolist() == [3, 4, 5]
+    assert alone.used.tolist() == [3, 4, 5]
 
 
 def test_without_decode_the_phase_of_most_device_time_counts() -> None:
