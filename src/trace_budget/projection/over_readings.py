@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from trace_budget.analysis.readings.pick import described
 from trace_budget.errors import NoSuchKernelError
+from trace_budget.projection.blockers import Blocker
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.project import Projection, project_candidate
 from trace_budget.projection.reading import Reading
@@ -97,4 +98,5 @@ def _verdict(first: Verdict, rows: Sequence[Reading]) -> Verdict:
     told = "; ".join(f"{r.verdict} at {us_from_ns(r.token_ns):,.1f} us a token ({r.label})" for r in rows)
     options = " or ".join(dict.fromkeys(row.settle for row in rows))
     why = f"the trace can be read in {len(rows)} ways, and they differ: {told}: {options} settles it"
-    return replace(first, verdict="MARGINAL", reason=DIFFER, why=why)
+    blocker = Blocker(DIFFER, why, options)
+    return replace(first, verdict="MARGINAL", reason=DIFFER, why=why, blockers=(blocker, *first.blockers))

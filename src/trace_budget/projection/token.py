@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -49,6 +49,7 @@ def token_of(steps: Steps, asked: TokenInput, trace: Trace | None = None) -> Tok
 
     With the `trace` one step takes at least as long as the host works on it.
     """
+    steps = replace(steps, pace=asked.pace) if asked.pace else steps
     rows = steps.frame.filter(pl.col("used"))
     measure = steps.measure
     values = rows[f"{measure}_ns"].drop_nulls()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from trace_budget.analysis.readings.refine import SEVERAL, refined
+from trace_budget.analysis.readings.refine import SEVERAL, grouped, refined
 from trace_budget.analysis.steps.annotated import Found, by_annotations, by_gpu_annotations, by_marker_time
 from trace_budget.analysis.steps.grammar import GRAMMARS, parse, user_grammar
 from trace_budget.analysis.steps.graph_launches import by_graph_launches
 from trace_budget.analysis.steps.unannotated import by_delimiter, by_idle_gaps, whole_trace
+from trace_budget.errors import NotInTraceError
 from trace_budget.schema.options import Scope
 from trace_budget.schema.trace import Caveat, Trace
 
@@ -27,7 +28,22 @@ def hypotheses(trace: Trace, in_scope: np.ndarray, scope: Scope) -> tuple[tuple[
                 return (found,), ()
         text = f"no range whose text matches the step pattern {scope.step_pattern!r} holds device work: it was not used"
         caveats = (Caveat("step_pattern_unused", text, 1, "warning"),)
-    return _of_trace(trace, in_scope, scope), caveats
+    return _with_passes(trace, _of_trace(trace, in_scope, scope), scope.passes_per_step), caveats
+
+
+def _with_passes(trace: Trace, found: tuple[Found, ...], size: int | None) -> tuple[Found, ...]:
+    """Units without marks as the passes of steps, where the user says how many make one.
+
+    Raises NotInTraceError where marks say that each step is one pass.
+    """
+    if size is None or size == 1 or found[0].op_pass is not None:
+        return found
+    if "annotations" in found[0].method:
+        raise NotInTraceError(
+            "each marked step runs the model once", where=trace.path, expected=f"{size} equal passes inside each",
+            found="one", advice="Leave --passes-per-step away, or state --tokens-per-step.",
+        )  # fmt: skip
+    return tuple(grouped(one, size) for one in found)
 
 
 def _of_trace(trace: Trace, in_scope: np.ndarray, scope: Scope) -> tuple[Found, ...]:

@@ -54,7 +54,7 @@ def _passes_or_steps(trace: Trace, found: Found, pieces: Pieces, passes: Found, 
     )  # fmt: skip
     passes = replace(passes, settle="--passes-per-step 1")
     if scope.passes_per_step is not None:
-        return (passes,) if scope.passes_per_step == 1 else (_grouped(passes, pieces, scope.passes_per_step),)
+        return (grouped(passes, scope.passes_per_step),)
     window = all(one.rank == WINDOW for one in found.parsed) and len(found.names) == 1
     if window or _copies_back(trace, pieces):
         return (replace(passes, says=(*passes.says, "each ends with a copy to the host")),) if not window else (passes,)
@@ -68,14 +68,16 @@ def _copies_back(trace: Trace, pieces: Pieces) -> bool:
     return with_copy.size >= EVERY * pieces.count
 
 
-def _grouped(passes: Found, pieces: Pieces, size: int) -> Found:
+def grouped(passes: Found, size: int) -> Found:
     """Steps of so many passes each, as the user says."""
+    if size == 1:
+        return passes
     count = -(-len(passes.names) // size)
     whole = len(passes.names) // size
     step = np.where(passes.op_step >= 0, passes.op_step // size, -1).astype(np.int32)
     return replace(
         passes, names=passes.names[::size], parsed=passes.parsed[::size], host_ns=(None,) * count, op_step=step,
-        level="step", op_pass=pieces.op_piece, cut_off=(whole,) if whole < count else (),
+        level="step", op_pass=passes.op_step, cut_off=(whole,) if whole < count else (),
         method=f"{passes.method}, {size} a step as stated", settle="",
     )  # fmt: skip
 

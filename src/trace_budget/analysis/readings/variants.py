@@ -38,7 +38,11 @@ def _paced(steps: Steps) -> list[Steps]:
     A regular loop sets its own pace. What waits irregularly, or for long, waits for work to arrive.
     """
     served, device = replace(steps, pace="served"), replace(steps, pace="device")
-    if served.measure != "interval" or device.step_ns <= 0 or not served.step_ns > LONGER * max(device.step_ns, _busy(steps)):
+    if (
+        served.measure != "interval"
+        or device.step_ns <= 0
+        or not served.step_ns > LONGER * max(device.step_ns, _busy(steps))
+    ):
         return [served]
     if served.step_ns <= MOST_TIMES * device.step_ns and _regular(steps):
         return [served]
