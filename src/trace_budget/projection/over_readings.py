@@ -29,14 +29,14 @@ def over_readings(
     """
     found = settled(found, asked)
     first = project_candidate(found, candidate, asked, policy, others)
-    rows = [_reading(1, found, first, asked)]
+    rows = [_reading(1, found, first)]
     for number, other in enumerate(found.others, 2):
         try:
             one = project_candidate(other, candidate, asked, policy, others)
         except NoSuchKernelError:
             rows.append(_absent(number, other, asked))
             continue
-        rows.append(_reading(number, other, one, asked))
+        rows.append(_reading(number, other, one))
     return replace(first, verdict=_verdict(first.verdict, rows), readings=tuple(rows))
 
 
@@ -71,10 +71,10 @@ def _unlike(every: list[Found]) -> list[Found]:
     return kept
 
 
-def _reading(number: int, found: Found, one: Projection, asked: TokenInput) -> Reading:
+def _reading(number: int, found: Found, one: Projection) -> Reading:
     steps = found.steps
     return Reading(
-        steps.level, steps.method, steps.confidence, steps.says, steps.denies, token_of(steps, asked).token_ns,
+        steps.level, steps.method, steps.confidence, steps.says, steps.denies, one.token.token_ns,
         one.match.calls_per_step, found.layers.layers or None, (one.pct.low, one.pct.expected, one.pct.high),
         one.verdict.verdict, steps.settle or f"--reading {number}", described(steps),
     )  # fmt: skip
@@ -85,7 +85,7 @@ def _absent(number: int, found: Found, asked: TokenInput) -> Reading:
     steps = found.steps
     return Reading(
         steps.level, steps.method, steps.confidence, steps.says, (*steps.denies, "the kernel runs outside of them"),
-        token_of(steps, asked).token_ns, 0.0, found.layers.layers or None, (0.0, 0.0, 0.0), "NO-GO",
+        token_of(steps, asked, found.trace).token_ns, 0.0, found.layers.layers or None, (0.0, 0.0, 0.0), "NO-GO",
         steps.settle or f"--reading {number}", described(steps),
     )  # fmt: skip
 
