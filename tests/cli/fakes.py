@@ -1,6 +1,7 @@
 """Stand-ins for the reading of traces and for the questions: they remember what the command line asked for."""
 
 import inspect
+import json
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -15,6 +16,9 @@ from trace_budget.errors import InputError
 from trace_budget.schema.report import Line, Report, Table, TableColumn
 from trace_budget.schema.trace import Caveat, Trace, empty_trace
 
+GOLDEN = Path(__file__).parents[1] / "golden" / "cli"
+PROJECT, CHECK = (json.loads((GOLDEN / f"{name}.json").read_text()) for name in ("project", "check"))
+
 
 def answer(verdict: str, trust: str = "good") -> Report:
     """A report of one row with a verdict and one caveat of each severity."""
@@ -23,7 +27,7 @@ def answer(verdict: str, trust: str = "good") -> Report:
     caveats = (Caveat("profiled", "a profiled step", 1, "warning"), Caveat("single_step", "one step", 1, "note"))
     return Report(
         "trace-budget/verdict/1",
-        {"verdict": verdict, "trust": trust, "realised": {"pct": 1.0}},
+        {**PROJECT, **CHECK, "verdict": verdict, "trust": trust},
         lines=(Line("the answer", "title"),),
         tables=(Table("kernels", "", columns, frame),),
         caveats=caveats,

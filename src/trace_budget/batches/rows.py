@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import polars as pl
 
@@ -14,8 +13,9 @@ from trace_budget.batches.question import Question
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.project import Projection
 from trace_budget.readers.rank_names import rank_in
-from trace_budget.reports.project import document
+from trace_budget.reports.project import figures
 from trace_budget.schema.dataset import FAILURES, KERNELS, LAYERS, PROJECTIONS, QUESTIONS, RUNS, STEPS
+from trace_budget.schema.documents import Ends
 from trace_budget.schema.findings import Found
 from trace_budget.schema.tables import TableSpec
 from trace_budget.schema.trace import Trace
@@ -100,32 +100,36 @@ def _keyed(frame: pl.DataFrame, trace_id: str, rank: int | None, phase: str | No
 
 def projected_row(projection: Projection, candidate: Candidate) -> Row:
     """The row of `projections`, but for its keys; the figures are those of the JSON document of `project`."""
-    told: dict[str, Any] = document(projection)
-    matched, token, pct, step = told["matched"], told["token"], told["pct"], told["saving_us_per_step"]
+    told = figures(projection)
     return {
         "candidate": candidate.id,
         "outcome": "projected",
-        **{name: matched[name] for name in ("kernel", "calls_per_step", "layers", "layers_hit")},
-        "median_us": matched["dur_us"]["median"],
-        "step_us": token["step_us"],
-        "token_us": token["token_us"],
-        **_spread("saving_per_call", "us", told["saving_us_per_call"]),
-        "saving_per_step_naive_us": step["naive"],
-        **_spread("saving_per_step", "us", step),
-        **_spread("saving_per_token", "us", told["saving_us_per_token"]),
-        "naive_pct": pct["naive"],
-        **_spread("saving", "pct", pct),
-        "ceiling_pct": pct["ceiling"],
-        "target_pct": told["required"]["target_pct"],
-        "required_us_per_call": told["required"]["us_per_call"],
-        "dilution": told["model"]["dilution"],
-        **{q: told["evidence"][q.upper()]["grade"] for q in QUESTIONS},
-        **{name: told[name] for name in ("verdict", "reason", "why")},
+        "kernel": told.matched.kernel,
+        "calls_per_step": told.matched.calls_per_step,
+        "layers": told.matched.layers,
+        "layers_hit": told.matched.layers_hit,
+        "median_us": told.matched.dur_us.median,
+        "step_us": told.token.step_us,
+        "token_us": told.token.token_us,
+        **_spread("saving_per_call", "us", told.saving_us_per_call),
+        "saving_per_step_naive_us": told.saving_us_per_step.naive,
+        **_spread("saving_per_step", "us", told.saving_us_per_step),
+        **_spread("saving_per_token", "us", told.saving_us_per_token),
+        "naive_pct": told.pct.naive,
+        **_spread("saving", "pct", told.pct),
+        "ceiling_pct": told.pct.ceiling,
+        "target_pct": told.required.target_pct,
+        "required_us_per_call": told.required.us_per_call,
+        "dilution": told.model.dilution,
+        **{q: told.evidence[q.upper()].grade for q in QUESTIONS},
+        "verdict": told.verdict,
+        "reason": told.reason,
+        "why": told.why,
     }
 
 
-def _spread(stem: str, unit: str, bounds: Mapping[str, float]) -> Row:
-    return {f"{stem}_{end}_{unit}": bounds[end] for end in ("low", "expected", "high")}
+def _spread(stem: str, unit: str, ends: Ends) -> Row:
+    return {f"{stem}_low_{unit}": ends.low, f"{stem}_expected_{unit}": ends.expected, f"{stem}_high_{unit}": ends.high}
 
 
 def absent_row(candidate: Candidate, question: Question, why: str) -> Row:

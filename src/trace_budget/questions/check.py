@@ -108,8 +108,12 @@ def command(
 
 
 def _missed(report: Report, wanted: str | None) -> GateMissedError | None:
-    trust = str(report.document["trust"])
-    if wanted is None or TRUST.index(trust) <= TRUST.index(wanted):
+    from trace_budget.schema.documents import check_of
+
+    if wanted is None:
+        return None
+    trust = check_of(report.document).trust
+    if TRUST.index(trust) <= TRUST.index(wanted):
         return None
     return GateMissedError("the gate was missed", expected=f"{wanted} or better", found=trust)
 

@@ -141,8 +141,8 @@ def _check(selection: Selection, stated: bool, file: Path | None) -> None:
 
 def _missed(report: Report, wanted_pct: float | None) -> GateMissedError | None:
     """The gate that the step missed, if it saved less than wanted."""
-    found = report.document["realised"]
-    saved = float(found["pct"]) if isinstance(found, dict) else 0.0
-    if wanted_pct is None or saved >= wanted_pct:
+    from trace_budget.schema.documents import realised_of
+
+    if wanted_pct is None or (saved := realised_of(report.document).pct) >= wanted_pct:
         return None
     return GateMissedError("the gate was missed", expected=f"at least {wanted_pct:g} %", found=f"{saved:.3f} % saved")

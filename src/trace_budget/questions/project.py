@@ -218,7 +218,11 @@ def _refuse_plot(
 
 def _missed(report: Report, wanted: str | None) -> GateMissedError | None:
     """The gate that the verdict missed, if it did."""
-    verdict = str(report.document["verdict"])
-    if wanted is None or VERDICTS.index(verdict) <= VERDICTS.index(wanted):
+    from trace_budget.schema.documents import verdict_of
+
+    if wanted is None:
+        return None
+    verdict = verdict_of(report.document).verdict
+    if VERDICTS.index(verdict) <= VERDICTS.index(wanted):
         return None
     return GateMissedError("the gate was missed", expected=f"{wanted} or better", found=verdict)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from trace_budget.projection.mixture import Mixture
-from trace_budget.reports.project import project_report
+from trace_budget.reports.project import pct_facts, project_report
 from trace_budget.schema.band import Band
 from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Policy
@@ -31,7 +31,8 @@ def mixture_report(found: Found, mixture: Mixture, policy: Policy) -> Report:
 
     In the document `pct`, `detect` and the verdict are of the workload, the other figures of `phase`.
     """
-    base, whole = project_report(found, mixture.main), project_report(found, mixture.weighted(policy))
+    base, weighted = project_report(found, mixture.main), mixture.weighted(policy)
+    whole = project_report(found, weighted)
     phases = [_row(share.phase, share.weight, share.step_ns, share.saved_ns) for share in mixture.shares]
     rows = pl.DataFrame([*phases, _row(WHOLE, 1.0, mixture.step_ns, mixture.saved_ns)])
     keys = ("phase", "share", "step_us", "saving_us_per_step", "pct_of_step")
@@ -40,7 +41,7 @@ def mixture_report(found: Found, mixture: Mixture, policy: Policy) -> Report:
         "phase": mixture.main_phase,
         "mixture": {
             "step_us": us_from_ns(mixture.step_ns),
-            "pct": whole.document["pct"],
+            "pct": pct_facts(weighted),
             "rows": [{key: row[key] for key in keys} for row in phases],
         },
     }

@@ -9,6 +9,7 @@ from trace_budget.projection.project import Projection
 from trace_budget.reports.readings import projected
 from trace_budget.reports.structure import steps_facts
 from trace_budget.schema.band import Band
+from trace_budget.schema.documents import Verdict, verdict_of
 from trace_budget.schema.findings import Found
 from trace_budget.schema.report import Json, Line, Report, Table, TableColumn, trace_facts
 from trace_budget.units import show_count, show_number, show_pct, show_us, us_from_ns
@@ -36,7 +37,7 @@ def document(projection: Projection) -> dict[str, object]:
     """The JSON document, keys as fixed in the interface; times in us, shares in %."""
     p = projection
     return {
-        "token": _token(p),
+        "token": token_facts(p),
         "matched": _matched(p),
         **_savings(p),
         "hit_rate": {
@@ -71,7 +72,13 @@ def document(projection: Projection) -> dict[str, object]:
     }
 
 
-def _token(p: Projection) -> Json:
+def figures(projection: Projection) -> Verdict:
+    """The same, typed: who needs a figure of an answer takes it here."""
+    return verdict_of(document(projection))
+
+
+def token_facts(p: Projection) -> Json:
+    """The time of a step and of a token."""
     token = p.token
     return {
         "step_us": us_from_ns(token.step_ns),
@@ -90,7 +97,7 @@ def _token(p: Projection) -> Json:
 
 def _savings(p: Projection) -> Json:
     """Savings per call, step and token in us, and per token in %."""
-    tokens, limits, pct = p.token.tokens_per_step, p.limits, p.pct
+    tokens, limits = p.token.tokens_per_step, p.limits
     return {
         "saving_us_per_call": {
             **_range(p.saving.mean_ns),
@@ -104,8 +111,13 @@ def _savings(p: Projection) -> Json:
             **_range(limits),
         },
         "saving_us_per_token": _range(limits.over(tokens)),
-        "pct": {"naive": pct.naive, **pct.named(), "ceiling": pct.ceiling},
+        "pct": pct_facts(p),
     }
+
+
+def pct_facts(p: Projection) -> Json:
+    """Savings as % of a token."""
+    return {"naive": p.pct.naive, **p.pct.named(), "ceiling": p.pct.ceiling}
 
 
 def _matched(p: Projection) -> Json:
@@ -147,7 +159,7 @@ def _whole(value: float) -> float | int:
 
 
 def _us(value_ns: float | None) -> float | None:
-    return None if value_ns is None else us_from_ns(value_ns)
+    return None if value_ns is None else us_from_ns(float(value_ns))
 
 
 def _range(band_ns: Band) -> dict[str, float]:

@@ -8,7 +8,7 @@ import polars as pl
 
 from trace_budget.projection.candidates import CandidateSet
 from trace_budget.projection.rank import Ranked, Ranking, verdicts
-from trace_budget.reports.project import document
+from trace_budget.reports.project import document, token_facts
 from trace_budget.reports.structure import steps_facts
 from trace_budget.schema.caveats import MOST_NAMED, of_several
 from trace_budget.schema.findings import Found
@@ -37,7 +37,7 @@ def rank_report(found: Found, ranking: Ranking, asked: CandidateSet) -> Report:
     per_token = ranking.joint.over(token.tokens_per_step).each(us_from_ns).named()
     pct = ranking.joint.times(100).over(whole).named()
     doc: dict[str, object] = {
-        "token": document(ranking.rows[0].alone)["token"],
+        "token": token_facts(ranking.rows[0].alone),
         "joint": {"saving_us_per_token": per_token, "pct": pct, "sum_of_alone_pct": 100 * ranking.sum_ns / whole},
         "verdicts": verdicts(ranking),
         "steps_by": steps_facts(found),
