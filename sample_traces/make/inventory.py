@@ -19,8 +19,8 @@ def maker(name: str) -> str:
     folder, _, file = name.partition("/")
     if folder == "nsys_parquetdir":
         return "nsys_parquet"
-    if folder == "perfetto":
-        return "perfetto_format"
+    if folder in ("perfetto", "xplane"):
+        return f"{folder}_format"
     if folder in DATABASES or file.endswith((".db", ".sqlite")):
         return "sqlite_formats"
     if file in ("same_run.json", "rocprofv3_truncated.json", "rocprof_v1_killed.json") or folder in DOCUMENTS:

@@ -17,13 +17,11 @@ from trace_budget.contracts import Reader
 from trace_budget.schema.trace import empty_trace
 
 BROKEN = SAMPLES / "broken"
-XPLANE = b"\n\x10\x12\x09/host:CPU" + b"\0" * 40
 BY_CONTENT = (
     ("run.nsys-rep", b"\x01\x02\x03binary", "nsys export --type sqlite run.nsys-rep"),
     ("run.qdrep", b"\x01\x02\x03binary", "nsys export --type sqlite run.qdrep"),
     ("traces.otf2", b"\x01\x02\x03binary", "rocprofv3 --kernel-trace --output-format csv"),
     ("run.ncu-rep", b"\x01\x02\x03binary", "ncu --import run.ncu-rep --csv"),
-    ("host.xplane.pb", XPLANE, "rocprofv3 --kernel-trace or nsys"),
     ("pmc_perf.csv", b"Dispatch_ID,Kernel_Name,GPU_ID,Grid_Size\n1,k,0,1\n", "rocprofv3 --kernel-trace"),
     ("empty.json", b"", "Record it again"),
     ("text.json", b"hello", "no format that can be read"),

@@ -53,7 +53,6 @@ def test_kineto_whatever_its_name(tmp_path: Path, data: bytes, name: str) -> Non
         (b"  \n ", "no bytes once decompressed"),
         (gzip.compress(b"", mtime=0), "no bytes once decompressed"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n", "git lfs pull --include unknown"),
-        (b"\n\x10\x12\x09/host:CPU" + b"\0" * 20, "XPlane"),
         (b"Dispatch_ID,Kernel_Name,GPU_ID,Grid_Size,Start_Timestamp\n1,k,0,1,2\n", "rocprofv3 --kernel-trace"),
         (b'{"traceEvents": []}', "no format that can be read"),
         (b'{"results": []}', "found text that starts '{\"results\": []}'"),

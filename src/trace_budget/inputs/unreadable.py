@@ -33,11 +33,6 @@ def _named(pattern: str) -> Callable[[Head], bool]:
     return lambda head: suffix.search(head.path.name) is not None
 
 
-def _is_xplane(head: Head) -> bool:
-    first = head.data[:_FIRST_BYTES]
-    return first.startswith(b"\n") and (b"/host:CPU" in first or b"/device:" in first or b"/host:metadata" in first)
-
-
 def _is_rocprof_compute(head: Head) -> bool:
     return "compute_dispatch" in head.names or head.data.startswith(b"Dispatch_ID,Kernel_Name,GPU_ID")
 
@@ -51,11 +46,6 @@ _BY_CONTENT = (
         "a Git LFS pointer, not the trace itself",
         "Fetch the trace with: git lfs pull --include {name}",
         _starts(b"version https://git-lfs"),
-    ),
-    Unreadable(
-        "a JAX XPlane profile",
-        "Convert the GPU lanes with: xprof's trace_viewer tool, or record with rocprofv3 --kernel-trace or nsys.",
-        _is_xplane,
     ),
     Unreadable(
         "rocprof-compute output: kernels were run again per counter group, their times are no step's times",

@@ -29,6 +29,7 @@ FILES: tuple[str, ...] = (
     "hipprof.hipprof_json",
     "rpd.rpd_json",
     "nsys.nsys_csv",
+    "xla.xplane",
     "ascend.ascend_csv",
     "plain.plain_table",
     "ingested",
