@@ -13,7 +13,7 @@ from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.analysis.kernels import op_table
 from trace_budget.comparison.alignment import align, usual_step
 from trace_budget.comparison.call_sites import beside, call_sites
-from trace_budget.comparison.engagement import Engagement, Flags, engagement
+from trace_budget.comparison.engagement import Engagement, Flags, drift_of, engagement
 from trace_budget.comparison.outcome import Moved, Outcome, Predicted, outcome
 from trace_budget.comparison.pairing import Pair
 from trace_budget.comparison.realised import Realised, realised
@@ -25,9 +25,9 @@ from trace_budget.projection.replay.ground import Claim, ground
 from trace_budget.projection.replay.stretch import OP_BUDGET
 from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Policy, TokenInput
-from trace_budget.schema.trace import Caveat
+from trace_budget.schema.trace import Caveat, Trace
 
-DRIFT = 0.02
+DRIFT = 0.01
 SHARED = 0.5
 
 
@@ -36,7 +36,8 @@ class Asked:
     """What is asked of a comparison. Without `candidates` all differences count.
 
     `stated`: the candidates say what they save; else the measured change of their calls is taken. `new_kernel` names
-    the new kernel in AFTER; `noise_pct` is the run-to-run sigma in % (None: not stated).
+    the new kernel in AFTER; `noise_pct` is the run-to-run sigma in % (None: not stated). `force`: devices of different
+    models, too.
     """
 
     candidates: tuple[Candidate, ...] = ()
@@ -45,6 +46,7 @@ class Asked:
     noise_pct: float | None = None
     token: TokenInput = field(default_factory=TokenInput)
     policy: Policy = field(default_factory=Policy)
+    force: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,16 @@ class Comparison:
     drift: float | None
     outcome: Outcome
     caveats: tuple[Caveat, ...]
+
+
+def same_model(before: Trace, after: Trace, force: bool) -> None:
+    """Raise NotInTraceError for devices of different models: what differs between them is no kernel's doing."""
+    names = before.device_name, after.device_name
+    if all(names) and names[0] != names[1] and not force:
+        raise NotInTraceError(
+            "the two runs are of different devices", where=after.path, expected=f"{names[0]}, as before",
+            found=str(names[1]), advice="--force compares them all the same.",
+        )  # fmt: skip
 
 
 def compare_all(pairs: Sequence[Pair], asked: Asked) -> list[Comparison]:
@@ -103,12 +115,15 @@ def compare(pair: Pair, asked: Asked) -> Comparison:
         predicted, skipped = _measured(pair.before, sides, every)
     kernel_ns = (float(calls["ns_before"].sum()), float(calls["ns_after"].sum()))
     moved = Moved(kernel_ns[0] - kernel_ns[1], saved(calls, changed), beside_ns)
-    got, drift = realised(pair.before.steps, pair.after.steps, asked.noise_pct), _drift(calls)
-    engaged = engagement(calls, chosen, sides.ops_after, sides.steps_after, asked.new_kernel) if each else None
+    drift = drift_of(calls.filter(pl.Series(~changed)) if each else calls)
+    drifted_ns = _drifted_ns(pair, kernel_ns[0], drift) if each else 0.0
+    got = replace(realised(pair.before.steps, pair.after.steps, asked.noise_pct), drift_ns=drifted_ns)
+    after = (sides.ops_after, sides.steps_after)
+    engaged = engagement(calls, chosen, *after, asked.new_kernel, drift or 1.0) if each else None
     return Comparison(
         pair, sites, neighbours, got, predicted, tuple(each), engaged, kernel_ns, moved, drift,
-        outcome(got, predicted, moved, engaged, pair.basis),
-        (*pair.caveats, *_less_work(pair, sites, drift), *skipped, *_caveats(calls, drift, asked)),
+        outcome(got.corrected, predicted, moved, engaged, pair.basis),
+        (*pair.caveats, *got.caveats, *_less_work(pair, sites, drift), *skipped, *_caveats(calls, drift, asked)),
     )  # fmt: skip
 
 
@@ -190,11 +205,11 @@ def _delta(calls: pl.DataFrame, chosen: Flags, slots: int, gap_ns: int) -> npt.N
     return out
 
 
-def _drift(calls: pl.DataFrame) -> float | None:
-    """The median ratio of the durations of kept calls: clocks, profilers or loads that differ move all of them."""
-    rows = calls.filter((pl.col("mean_ns_before") > 0) & (pl.col("mean_ns_after") > 0))
-    ratio = (rows["mean_ns_after"] / rows["mean_ns_before"]).median()
-    return float(ratio) if isinstance(ratio, (int, float)) else None
+def _drifted_ns(pair: Pair, kernel_ns: float, drift: float | None) -> float:
+    """What the drift of everything else saved per step: device work alone follows it, at most the whole step."""
+    if drift is None or abs(drift - 1.0) <= DRIFT or pair.basis == "recording":
+        return 0.0
+    return (1.0 - drift) * min(kernel_ns, pair.before.steps.step_ns)
 
 
 def _less_work(pair: Pair, sites: pl.DataFrame, drift: float | None) -> tuple[Caveat, ...]:

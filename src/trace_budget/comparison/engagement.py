@@ -45,15 +45,23 @@ class Engagement:
 
 
 def engagement(
-    pairs: pl.DataFrame, chosen: Flags, ops_after: pl.DataFrame, steps: int, new_kernel: str | None = None
+    pairs: pl.DataFrame,
+    chosen: Flags,
+    ops_after: pl.DataFrame,
+    steps: int,
+    new_kernel: str | None = None,
+    drift: float = 1.0,
 ) -> Engagement:
-    """What became of the chosen calls of BEFORE; `ops_after` are the ops of AFTER's `steps` used steps."""
+    """What became of the chosen calls of BEFORE; `ops_after` are the ops of AFTER's `steps` used steps.
+
+    `drift`: how much longer everything else takes in AFTER; a call that follows it was not changed.
+    """
     old = pairs.filter(pl.Series(chosen))
     kept = old.filter(pl.col("slot_after").is_not_null())
     names = _new_names(pairs, old, ops_after, new_kernel)
     replaced = 1.0 - _calls(kept, "before") / max(_calls(old, "before"), 1e-9)
     same_name = replaced <= NONE and not names
-    taken = _retimed(kept) if same_name else replaced
+    taken = _retimed(kept, drift) if same_name else replaced
     seen = names or tuple(old["name"].unique(maintain_order=True).to_list())
     new = ops_after.filter(pl.col("name").cast(pl.String).is_in(seen))
     in_place = pairs.filter(pl.col("name").is_in(seen) & pl.col("slot_after").is_not_null())
@@ -92,9 +100,16 @@ def _new_names(
     return tuple(here["name"].unique(maintain_order=True).to_list())
 
 
-def _retimed(kept: pl.DataFrame) -> float:
+def drift_of(calls: pl.DataFrame) -> float | None:
+    """The median ratio of the durations of kept calls: clocks, profilers or loads that differ move all alike."""
+    rows = calls.filter((pl.col("mean_ns_before") > 0) & (pl.col("mean_ns_after") > 0))
+    ratio = (rows["mean_ns_after"] / rows["mean_ns_before"]).median()
+    return float(ratio) if isinstance(ratio, (int, float)) else None
+
+
+def _retimed(kept: pl.DataFrame, drift: float) -> float:
     """Share of calls whose time changed by more than half the median change, where that is more than noise."""
-    drop = (kept["mean_ns_before"] - kept["mean_ns_after"]).drop_nulls().to_numpy()
+    drop = (kept["mean_ns_before"] * drift - kept["mean_ns_after"]).drop_nulls().to_numpy()
     if drop.size == 0:
         return 0.0
     drop = drop * (1.0 if np.median(drop) >= 0 else -1.0)

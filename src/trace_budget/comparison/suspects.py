@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from trace_budget.comparison.alignment import Usual
-from trace_budget.comparison.engagement import Engagement, Flags, engagement
+from trace_budget.comparison.engagement import Engagement, Flags, drift_of, engagement
 from trace_budget.comparison.outcome import Predicted
 from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.claimed_saving import OVERRIDE
@@ -68,7 +68,8 @@ def suspects(
     out: list[Suspect] = []
     for each in candidates:
         kernel, chosen = _calls_of(found, sides, each)
-        engaged = engagement(sides.calls, chosen, sides.ops_after, sides.steps_after, new_kernel)
+        drift = drift_of(sides.calls.filter(pl.Series(~with_mates(sides.calls, chosen)))) or 1.0
+        engaged = engagement(sides.calls, chosen, sides.ops_after, sides.steps_after, new_kernel, drift)
         own = saved(sides.calls, with_mates(sides.calls, chosen))
         out.append(Suspect(each.id, kernel, chosen, own, engaged, foretold.get(each.id)))
     return out

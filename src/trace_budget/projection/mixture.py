@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import polars as pl
+
+from trace_budget.analysis.steps.select import RARE
 from trace_budget.errors import NoSuchKernelError, NotInTraceError, UsageError
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.evidence import Answer
 from trace_budget.projection.project import Projection, project_candidate
 from trace_budget.projection.statistics import pairs_needed, runs_needed
 from trace_budget.projection.target import runs
-from trace_budget.projection.token import token_of
 from trace_budget.projection.verdict import Percent, Verdict, judge
 from trace_budget.schema.band import NOTHING, Band, total
 from trace_budget.schema.caveats import of_several
 from trace_budget.schema.findings import PHASES, Found
 from trace_budget.schema.options import LARGEST, Policy, TokenInput
 from trace_budget.schema.trace import Caveat
+from trace_budget.units import ns_from_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +51,14 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """All phases with the mean step of the workload, what it saves in % and the verdict on that."""
+    """All phases with the mean step of the workload, what it saves in % and the verdict on that.
+
+    Percentages are of the step as stated (`stated_ns`, from --token-ms), else of the mean of the trace (`step_ns`).
+    """
 
     shares: tuple[Share, ...]
     step_ns: float
+    stated_ns: float | None
     pct: Percent
     verdict: Verdict
     main: Projection
@@ -101,6 +109,7 @@ def mix(phases: Sequence[Phase], candidate: Candidate, asked: TokenInput, policy
     Raises NotInTraceError when no phase runs the kernel.
     """
     shares, missing = [], None
+    candidate = _same_in_all(phases, candidate)
     for one in phases:
         try:
             projection = project_candidate(one.found, candidate, asked, policy, one.others)
@@ -109,23 +118,50 @@ def mix(phases: Sequence[Phase], candidate: Candidate, asked: TokenInput, policy
                 raise  # the phase does run the kernel here; it is another rank that does not
             missing = error
             projection = None
-        step = token_of(one.found.steps, replace(asked, token_ms=None)).step_ns
-        shares.append(Share(one.phase, one.weight, step, projection))
+        shares.append(Share(one.phase, one.weight, _mean_step_ns(one.found), projection))
     hits = [share.projection for share in shares if share.projection is not None]
     if not hits:
         raise missing or NotInTraceError("no phase to weight", where="--weights")
     step_ns = sum(share.weight * share.step_ns for share in shares)
-    saved = total(share.saved_ns.times(share.weight) for share in shares).times(100).over(step_ns)
-    naive = 100 * sum(s.weight * s.projection.limits.naive for s in shares if s.projection) / step_ns
-    ceiling = sum(s.weight * s.projection.pct.ceiling * s.step_ns for s in shares if s.projection) / step_ns
-    pct = Percent(*saved.ends, naive, ceiling)
+    stated_ns = ns_from_ms(asked.token_ms) * asked.tokens_per_step if asked.token_ms is not None else None
+    pct = _percent(shares, stated_ns or step_ns)
     main = max(hits, key=lambda projection: projection.limits.naive)
     doubts = replace(main.doubts, stops=tuple(dict.fromkeys(stop for each in hits for stop in each.doubts.stops)))
     invalid = next((each.verdict.why for each in (main, *hits) if each.verdict.verdict == "INVALID"), "")
     answers = _least_sure(shares)
     caveats = [(f"phase {share.phase}", share.projection.caveats) for share in shares if share.projection]
     verdict = judge(pct, answers, policy, invalid, doubts)
-    return Mixture(tuple(shares), step_ns, pct, verdict, main, answers, of_several(caveats))
+    return Mixture(tuple(shares), step_ns, stated_ns, pct, verdict, main, answers, of_several(caveats))
+
+
+def _same_in_all(phases: Sequence[Phase], candidate: Candidate) -> Candidate:
+    """The candidate, by its whole name where one phase has a kernel of just that name: no longer name is meant then."""
+    chosen = candidate.selection
+    if chosen is None or not any((phase.found.trace.gpu_ops["name"] == chosen.kernel).any() for phase in phases):
+        return candidate
+    return replace(candidate, selection=replace(chosen, kernel=f"re:^{re.escape(chosen.kernel)}$"))
+
+
+def _mean_step_ns(found: Found) -> float:
+    """The mean of the counted steps: of a stream of tokens the long steps are part, which a median hides.
+
+    Outliers that are no rarity are part of it, too.
+    """
+    counted, stray = pl.col("used"), pl.col("why_out") == "outlier"
+    rows = found.steps.frame.filter(counted | stray)
+    if rows.select(stray.mean()).item() <= RARE:
+        rows = rows.filter(counted)
+    values = rows[f"{found.steps.measure}_ns"].drop_nulls().to_list()
+    return sum(values) / len(values) if values else found.steps.step_ns
+
+
+def _percent(shares: Sequence[Share], whole_ns: float) -> Percent:
+    """Weighted savings in % of a mean step of this length."""
+    hits = [(share.weight, share.projection) for share in shares if share.projection is not None]
+    saved = total(share.saved_ns.times(share.weight) for share in shares)
+    naive = sum(weight * projection.limits.naive for weight, projection in hits)
+    ceiling = sum(weight * projection.ceiling_ns for weight, projection in hits)
+    return Percent(*saved.times(100).over(whole_ns).ends, 100 * naive / whole_ns, 100 * ceiling / whole_ns)
 
 
 def _least_sure(shares: Sequence[Share]) -> dict[str, Answer]:

@@ -12,12 +12,18 @@ from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Policy, TokenInput
 
 
+def _left(saving: str) -> pl.Expr:
+    """What a call would still take, in ns."""
+    return pl.col("ceiling_ns_per_call") - pl.col(saving)
+
+
 def threshold(found: Found, asked: TokenInput, policy: Policy) -> tuple[pl.DataFrame, Token]:
     """One row per kernel, most time first: calls_per_step, required_ns_per_call, ceiling_ns_per_call, attainable.
 
     `required_ns_per_call` reaches the target if every saved ns reached the token; `ceiling_ns_per_call` is the mean
     duration: no replacement can save more. `required_with_dilution_ns` adds the usual loss of integration. `can` is
-    `yes`, `no`, or `only if removed` where what is left would be shorter than kernels of this trace ever are.
+    `yes` (with that loss, too), `on paper` (only without it), `only if removed` where what is left would be shorter
+    than kernels of this trace ever are, or `no`.
     """
     token = token_of(found.steps, asked, found.trace)
     target_ns = policy.target_pct / 100.0 * token.token_ns * token.tokens_per_step
@@ -39,8 +45,10 @@ def threshold(found: Found, asked: TokenInput, policy: Policy) -> tuple[pl.DataF
             .then(None)
             .when(~pl.col("attainable"))
             .then(pl.lit("no"))
-            .when(pl.col("ceiling_ns_per_call") - pl.col("required_ns_per_call") < floor_ns)
+            .when(_left("required_ns_per_call") < floor_ns)
             .then(pl.lit("only if removed"))
+            .when(_left("required_with_dilution_ns") < floor_ns)
+            .then(pl.lit("on paper"))
             .otherwise(pl.lit("yes"))
             .alias("can")
         )

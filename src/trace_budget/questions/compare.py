@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,6 +57,7 @@ Gate = Annotated[
     float | None,
     option("Verdict", "--fail-below", parse=positive, metavar="PCT", text="Exit with 10 when the step saved less, %."),
 ]
+Force = Annotated[bool, option("Output", "--force", text="Compare devices of different models.")]
 
 
 def compare(
@@ -70,7 +72,7 @@ def compare(
     `asked` says which kernel is in question (its name, or an Asked with what was projected); None: all differences.
     """
     from trace_budget.api import with_timeline
-    from trace_budget.comparison.compare import Asked, compare_all
+    from trace_budget.comparison.compare import Asked, compare_all, same_model
     from trace_budget.comparison.pairing import paired
     from trace_budget.reports import compare as compare_room
 
@@ -78,6 +80,7 @@ def compare(
     for trace in (first, second):
         with_timeline(trace)
     wanted = Asked(in_question(Selection(asked))) if isinstance(asked, str) else asked or Asked()
+    same_model(first, second, wanted.force)
     found = compare_all(paired(first, second, scope, basis), wanted)
     return compare_room.compare_report(first, second, found)
 
@@ -104,6 +107,7 @@ def command(
     basis: Basis = "auto",
     noise_pct: RunNoise = None,
     fail_below: Gate = None,
+    force: Force = False,
 ) -> Answer:
     """Did the saving arrive: predicted against realised, and what else moved.
 
@@ -122,6 +126,7 @@ def command(
     else:
         named = (one_candidate(selection, change).candidate,) if stated else in_question(selection)
         asked = Asked(named, stated, new_kernel, noise_pct, token.over(TokenInput()), Policy())
+    asked = replace(asked, force=force)
     report = compare(inputs.open(before), inputs.open(after), asked, scope, basis)
     return Answer(report, failure=_missed(report, fail_below))
 

@@ -84,6 +84,9 @@ def _realised(got: Realised) -> dict[str, object]:
         "steps": {"before": got.before.n, "after": got.after.n},
         "saving_us": us_from_ns(got.saving_ns),
         "pct": got.pct,
+        "drift_us": us_from_ns(got.drift_ns),
+        "corrected_us": us_from_ns(got.corrected.saving_ns),
+        "corrected_pct": got.corrected.pct,
         "ci95_us": None
         if got.low_ns is None or got.high_ns is None
         else [us_from_ns(got.low_ns), us_from_ns(got.high_ns)],
@@ -142,7 +145,14 @@ def _lines(c: Comparison, whole: dict[str, object]) -> list[Line]:
         f"device work {show_us(us_from_ns(c.kernel_ns[0]))} -> {show_us(us_from_ns(c.kernel_ns[1]))} us a {unit}:"
         f" {_less(c.moved.kernel_ns)}"
     )
-    return [Line(step), Line(kernels), *_foretold(c, unit), *_engaged(c.engagement)]
+    own: tuple[Line, ...] = ()
+    if got.drift_ns and c.drift is not None:
+        text = (
+            f"everything else takes {c.drift:.3f} times as long, which makes {_less(got.drift_ns)}; the change itself:"
+            f" {_less(got.corrected.saving_ns)}"
+        )
+        own = (Line(text),)
+    return [Line(step), *own, Line(kernels), *_foretold(c, unit), *_engaged(c.engagement)]
 
 
 def _less(saved_ns: float) -> str:

@@ -68,9 +68,8 @@ def _row(phase: str, share: float, step_ns: float, saved_ns: Band) -> dict[str, 
 
 
 def _headline(mixture: Mixture) -> tuple[Line, ...]:
-    pct = mixture.pct
-    answer = (
-        f"{WHOLE}: {show_pct(pct.expected)} of a mean step of {show_number(us_from_ns(mixture.step_ns) / 1000, 3)} ms"
-        f" ({show_pct(pct.low)} to {show_pct(pct.high)})"
-    )
+    pct, ms = mixture.pct, us_from_ns(mixture.stated_ns or mixture.step_ns) / 1000
+    of = "the step as stated, of" if mixture.stated_ns else "a mean step of"
+    span = f"{show_pct(pct.low)} to {show_pct(pct.high)}"
+    answer = f"{WHOLE}: {show_pct(pct.expected)} of {of} {show_number(ms, 3)} ms ({span})"
     return Line(answer), Line(f"phase {mixture.main_phase}, which saves most a step, alone:", "dim")
