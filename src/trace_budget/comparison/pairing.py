@@ -9,6 +9,7 @@ import polars as pl
 from trace_budget.analysis.layers import find_layers
 from trace_budget.analysis.lost_work import with_lost_work
 from trace_budget.analysis.overlap import find_overlap
+from trace_budget.analysis.readings.cycles import SEVERAL
 from trace_budget.analysis.steps import find_steps
 from trace_budget.comparison.recording import METHOD, no_layers, recording
 from trace_budget.errors import NotInTraceError
@@ -72,11 +73,18 @@ def _of_device(
         return [Pair(devices, "other", "recording", whole[0], whole[1], ())]
     scopes = [replace(scope, device=device) for device in devices]
     first = find_steps(traces[0], scopes[0])
-    main = scopes[1] if scope.phase else _same_phase(traces[1], scopes[1], first.phase)
+    whole_steps = scope.phase is not None or _joined(first)
+    main = scopes[1] if whole_steps else _same_phase(traces[1], scopes[1], first.phase)
     second = find_steps(traces[1], main)
     if basis == "auto" and not _comparable(first, second):
         return [Pair(devices, "other", "recording", whole[0], whole[1], (_unlike(first, second),))]
     pairs = []
+    if scope.phase is None and _joined(first) and _joined(second) and first.phase == second.phase:
+        joined = [
+            Found(trace, with_lost_work(trace, steps), find_layers(trace, steps, one), overlap)
+            for trace, steps, one, overlap in zip(traces, (first, second), scopes, overlaps, strict=True)
+        ]
+        return [Pair(devices, first.phase, "step", joined[0], joined[1], _loads(first, second))]
     for phase in _phases(first, second):
         found = [_found(t, replace(s, phase=phase), o) for t, s, o in zip(traces, scopes, overlaps, strict=True)]
         if found[0] is not None and found[1] is not None:
@@ -87,6 +95,11 @@ def _of_device(
             found=second.phase, advice="Record both at the same work, or --basis recording.",
         )  # fmt: skip
     return pairs
+
+
+def _joined(steps: Steps) -> bool:
+    """Whether several marked pieces make one step: then a phase alone is no step."""
+    return steps.level == "cycle" or steps.method.endswith(SEVERAL)
 
 
 def _same_phase(trace: Trace, scope: Scope, phase: str) -> Scope:

@@ -84,9 +84,8 @@ def realised(before: Steps, after: Steps, noise_pct: float | None = None) -> Rea
 
 
 def _intervals(steps: Steps) -> bool:
-    """Whether steps follow each other, so that the time from start to start is the step time."""
-    rows = steps.frame.filter(pl.col("used"))
-    return rows.height >= 2 and rows["interval_ns"].drop_nulls().len() > 0
+    """Whether steps follow each other without waiting for work, so that the time from start to start is theirs."""
+    return steps.measure == "interval"
 
 
 def _times(steps: Steps, measure: str) -> tuple[FloatArray, int]:

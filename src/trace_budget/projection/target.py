@@ -14,12 +14,14 @@ from trace_budget.errors import NoSuchKernelError, NotInTraceError
 from trace_budget.projection.bounds import Untimed, claim_of, effective_of, usable
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.claimed_saving import Saving, saving_of
+from trace_budget.projection.elsewhere import told_elsewhere
 from trace_budget.projection.fusion import claim_of_fusion, find_sequences
 from trace_budget.projection.match import Match, match
 from trace_budget.projection.replay.ground import Claim, Ground, ground, join_ranks
 from trace_budget.projection.replay.stretch import effective_ns
 from trace_budget.projection.sites import unlike_sites
 from trace_budget.schema.findings import Found, Int64Array
+from trace_budget.schema.options import Selection
 from trace_budget.schema.trace import Caveat
 
 WARM_TEXT = "measured in a warm loop: the trace runs it with cold caches, where both kernels take longer"
@@ -102,13 +104,22 @@ def target_of(site: Site, candidate: Candidate) -> Target:
         return Target(fusion.match, whole.match, saving, claim_of_fusion(whole, saving), _warm(candidate))
     if candidate.selection is None:
         raise ValueError("a candidate has a selection or a sequence")
-    calls = match(site.ops, candidate.selection, found.steps, found.layers, path)
+    calls = _matched(site, candidate.selection)
     timed = usable(calls)
     durations = _durations(calls, timed, path)
     sites = unlike_sites(timed.ops, timed.steps)
     floor_ns = _shortest_of_others(site, calls.names)
     saving = saving_of(candidate.change, durations, effective_of(timed, site.effective), floor_ns, sites)
     return Target(calls, timed, saving, claim_of(timed, saving), _warm(candidate))
+
+
+def _matched(site: Site, selection: Selection) -> Match:
+    """The calls that a selection means; where the counted steps run none, the error says which do."""
+    found = site.found
+    try:
+        return match(site.ops, selection, found.steps, found.layers, found.trace.path)
+    except NoSuchKernelError as error:
+        raise told_elsewhere(error, found, selection.kernel) from error
 
 
 def _shortest_of_others(site: Site, names: Sequence[str]) -> int | None:

@@ -9,6 +9,7 @@ from trace_budget.schema.findings import Int32Array, Int64Array
 from trace_budget.schema.trace import Trace
 
 SPECULATIVE = ("verify", "draft")
+SEVERAL = "several to a step"  # ends the name of a method that joins pieces
 UNMARKED = ""  # the phase of work that no mark covers
 LONGEST = 16  # pieces of a cycle
 AGAIN = 0.9  # share of the pieces that must be like the one a cycle before

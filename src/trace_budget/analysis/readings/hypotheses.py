@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from trace_budget.analysis.readings.refine import SEVERAL, grouped, refined
+from trace_budget.analysis.readings.cycles import SEVERAL
+from trace_budget.analysis.readings.refine import grouped, refined
 from trace_budget.analysis.steps.annotated import Found, by_annotations, by_gpu_annotations, by_marker_time
 from trace_budget.analysis.steps.grammar import GRAMMARS, parse, user_grammar
 from trace_budget.analysis.steps.graph_launches import by_graph_launches

@@ -46,17 +46,23 @@ def pieces_of(trace: Trace, in_scope: np.ndarray, found: Found) -> Pieces:
     op_gap = _gaps(trace, in_scope, found)
     segment = _segments(trace, found, op_gap)
     rows = _in_order(trace, segment)
-    piece_of_row, segment_of_piece = _cut(trace, rows, segment[rows])
+    piece_of_row, segment_of_piece, alike = _cut(trace, rows, segment[rows])
     op_piece = np.full(segment.size, -1, dtype=np.int32)
     op_piece[rows] = piece_of_row
     count = segment_of_piece.size
     unit = np.where(segment_of_piece % 2 == 1, segment_of_piece // 2, -1)
     _, inverse, parts = np.unique(segment_of_piece, return_inverse=True, return_counts=True)
-    frame = classify(trace, pl.DataFrame({"step_index": pl.Series(np.arange(count, dtype=np.int32))}), op_piece)
-    kind = frame["class_index"].to_numpy().astype(np.int64)
+    kind = np.zeros(count, dtype=np.int64) if alike else _kinds(trace, op_piece, count)
     work = _work(trace, op_piece, count)
     idle = _idle(trace, op_piece, count)
     return Pieces(op_piece, unit, _lasting(kind, work), work, idle, parts[inverse] == 1, op_gap)
+
+
+def _kinds(trace: Trace, op_piece: Int32Array, count: int) -> Int64Array:
+    """The class of each piece."""
+    frame = classify(trace, pl.DataFrame({"step_index": pl.Series(np.arange(count, dtype=np.int32))}), op_piece)
+    kinds: Int64Array = frame["class_index"].to_numpy().astype(np.int64)
+    return kinds
 
 
 def _lasting(kind: Int64Array, work: Int64Array) -> Int64Array:
@@ -118,8 +124,8 @@ def _in_order(trace: Trace, segment: Int64Array) -> Int64Array:
     return ordered
 
 
-def _cut(trace: Trace, rows: Int64Array, segment: Int64Array) -> tuple[Int32Array, Int64Array]:
-    """The piece of each row, and the segment of each piece; segments with one sequence share one search."""
+def _cut(trace: Trace, rows: Int64Array, segment: Int64Array) -> tuple[Int32Array, Int64Array, bool]:
+    """The piece of each row, the segment of each piece, whether all run one sequence, which share one search."""
     codes = trace.gpu_ops["name"].to_physical().to_numpy()[rows].astype(np.int64)
     is_kernel = (trace.gpu_ops["kind"] == "kernel").to_numpy()[rows]
     edges = np.flatnonzero(np.diff(segment, prepend=-1, append=-2))
@@ -133,7 +139,7 @@ def _cut(trace: Trace, rows: Int64Array, segment: Int64Array) -> tuple[Int32Arra
         starts.append(np.array([low]) if inside is None else low + inside)
     first = np.concatenate(starts) if starts else np.zeros(0, np.int64)
     piece = np.searchsorted(first, np.arange(rows.size), side="right") - 1
-    return piece.astype(np.int32), segment[first]
+    return piece.astype(np.int32), segment[first], len(known) == 1
 
 
 def _lengths(trace: Trace) -> Int64Array:

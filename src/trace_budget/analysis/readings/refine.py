@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from trace_budget.analysis.readings.cycles import UNMARKED, PartsOf, cycle_starts
+from trace_budget.analysis.readings.cycles import SEVERAL, UNMARKED, PartsOf, cycle_starts
 from trace_budget.analysis.readings.pieces import Pieces, pieces_of
 from trace_budget.analysis.steps.annotated import Found
 from trace_budget.analysis.steps.grammar import ENGINE, WINDOW, Parsed
@@ -19,7 +19,6 @@ from trace_budget.schema.trace import Trace
 MOST_NAMED = 4
 TO_HOST = "(?i)dtoh|d2h|device_to_host|devicetohost|device ->"
 EVERY = 0.9  # share of the passes that must copy to the host
-SEVERAL = "several to a step"
 
 
 def refined(trace: Trace, in_scope: np.ndarray, found: Found, scope: Scope) -> tuple[Found, ...]:
