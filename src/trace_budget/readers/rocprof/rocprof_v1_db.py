@@ -21,6 +21,7 @@ from trace_budget.schema.trace import Trace
 _IDENTITY = ["start_ns", "end_ns", "device", "queue"]
 # without these the two lists cannot be told to name one kernel twice
 _COMPARABLE = {"KERN": ("gpu-id", "queue-id"), "OPS": ("BeginNs", "EndNs", "dev-id", "queue-id")}
+_TIMED = ("BeginNs", "EndNs", "DispatchNs")
 _RERECORD = (
     "Record with: rocprof --hip-trace --roctx-trace --timestamp on COMMAND (or, better, rocprofv3 --kernel-trace)"
 )
@@ -52,12 +53,14 @@ def _read(path: Path, options: ReadOptions) -> Trace:
 
 
 def _refuse_counters(db: Database) -> None:
-    """KERN has the counters between the kernel's object and its times; without times it has nothing to tell."""
+    """KERN has the counters between the kernel's object and its times; without times OPS alone can tell them."""
     columns = db.tables.get("KERN", ())
     if not columns:
         return
     where = f"{db.path}, table KERN"
-    if not db.has("KERN", "BeginNs", "EndNs", "DispatchNs"):
+    if not db.has("KERN", *_TIMED):
+        if db.has("OPS", "BeginNs", "EndNs") and db.filled("OPS"):
+            return
         raise InputError("recorded without timestamps", where=where, found="no BeginNs, EndNs", advice=_RERECORD)
     before = [columns.index(name) for name in ("sig", "obj") if name in columns]
     counters = columns[max(before, default=0) + 1 : columns.index("DispatchNs")] if before else ()
@@ -73,7 +76,8 @@ def _numbers(*names: str) -> dict[str, pl.DataType]:
 def _kernels(db: Database) -> pl.DataFrame:
     """Dispatches of KERN with the call and stream that OPS knows, and those that only OPS knows."""
     wanted = _numbers("BeginNs", "EndNs", "gpu-id", "queue-id", "pid", "grd", "wgr")
-    kern = db.read("KERN", {**wanted, "KernelName": pl.String()}).select(
+    table = "KERN" if db.has("KERN", *_TIMED) else ""
+    kern = db.read(table, {**wanted, "KernelName": pl.String()}).select(
         pl.lit("kernel").alias("kind"),
         # the writer stores the quotes of its CSV
         pl.col("KernelName").str.strip_prefix('"').str.strip_suffix('"').alias("name"),

@@ -31,7 +31,9 @@ from trace_budget.schema.trace import Trace
 _RECORD = "Record with: rocprofv3 --kernel-trace --hip-runtime-trace --output-format csv -- COMMAND"
 _SIZES = ("Grid_Size", "Workgroup_Size", "LDS_Per_Workgroup", "Scratch_Per_Workitem", "Arch_VGPR", "Accum_VGPR", "SGPR")
 _IDS = ("Dispatch_ID", "GPU_ID", "Queue_ID", "PID", "TID", "Correlation_ID", "Wave_Size", "Kernel_Name", "XCC_Index")
-_KNOWN = {*_IDS, *_SIZES, "Start_Timestamp", "End_Timestamp"}
+_OLD = {"GRD": "Grid_Size", "WGR": "Workgroup_Size"}  # of the first releases, with the words of rocprof v1
+_OLD_SIZES = ("Queue_Index", "LDS", "SCR", "ACCUM_VGPR", "SIG", "OBJ")
+_KNOWN = {*_IDS, *_SIZES, *_OLD, *_OLD_SIZES, "Start_Timestamp", "End_Timestamp"}
 _DISPATCH = {
     "device": "GPU_ID",
     "queue": "Queue_ID",
@@ -58,7 +60,14 @@ def _is_calls(cells: Cells) -> bool:
 
 
 _SHAPES = (
-    Shape("dispatches", _is_dispatches, "Kernel_Name", ("Kernel_Name",), tuple(_DISPATCH.values())),
+    Shape(
+        "dispatches",
+        _is_dispatches,
+        "Kernel_Name",
+        texts=("Kernel_Name",),
+        integers=(*_DISPATCH.values(), "Dispatch_ID", "XCC_Index"),
+        column_of=lambda cell: _OLD.get(cell, cell),
+    ),
     Shape("activity", _is_activity, "Kernel_Name", ("Operation", "Kernel_Name"), tuple(_ACTIVITY.values())),
     Shape("calls", _is_calls, "Function", ("Function",), tuple(_CALL.values())),
 )
@@ -94,10 +103,20 @@ def _dispatches(file: CsvFile) -> pl.DataFrame:
         message = "a performance-counter run: kernels run one by one, their times are no decode step's"
         found = f"counters {', '.join(counters[:4])}"
         raise InputError(message, where=str(file.path), found=found, advice=_RECORD)
-    rows = rows_of(file, "dispatches")
+    rows = _one_row_each(rows_of(file, "dispatches"))
     # the correlation ids of this file are not those of the API trace
     correlation = pl.lit(None, pl.Int64).alias("correlation")
     return rows.select(*_kind_and_name(pl.lit("kernel"), pl.col("Kernel_Name")), correlation, *columns(rows, _DISPATCH))
+
+
+def _one_row_each(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row per dispatch where there is one per XCC, each with the same number and, but for clock grain, times."""
+    if "XCC_Index" not in rows.columns or rows["XCC_Index"].null_count() == rows.height:
+        return rows
+    owner = [name for name in ("PID", "GPU_ID", "Queue_ID", "Dispatch_ID", "Kernel_Name") if name in rows.columns]
+    times = [pl.col("Start_Timestamp").min(), pl.col("End_Timestamp").max()]
+    others = [name for name in rows.columns if name not in (*owner, "XCC_Index", "Start_Timestamp", "End_Timestamp")]
+    return rows.group_by(owner, maintain_order=True).agg(*(pl.col(name).first() for name in others), *times)
 
 
 def _counters(tables: tuple[CsvTable, ...]) -> list[str]:
