@@ -51,11 +51,20 @@ def op_row(event: Row, base: int) -> Row:
     """One row of gpu_ops."""
     args = event["args"]
     shape = {
-        f"{what}_{axis}": args.get(what, [None] * 3)[at] for what in ("grid", "block") for at, axis in enumerate("xyz")
+        f"{what}_{axis}": args.get(what, [None] * 3)[at] or None
+        for what in ("grid", "block")
+        for at, axis in enumerate("xyz")
     }
     known = {key: args[key] for key in ("device", "stream", "correlation")}
     extra = {"bytes": args.get("bytes"), "graph_node_id": args.get("graph node id")}
-    return {**times(event, base), "kind": OPS[event["cat"]], "name": event["name"], **known, **extra, **shape}
+    return {
+        **times(event, base),
+        "kind": OPS[event["cat"]],
+        "name": event["name"] if event["name"].strip() else "<unnamed>",
+        **known,
+        **extra,
+        **shape,
+    }
 
 
 def marker_row(event: Row, base: int) -> Row:

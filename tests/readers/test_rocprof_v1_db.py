@@ -78,13 +78,22 @@ def test_a_counter_run_is_refused() -> None:
 @pytest.mark.parametrize(
     ("statements", "told"),
     [
-        (("ALTER TABLE KERN DROP COLUMN BeginNs",), "without timestamps"),
+        (("ALTER TABLE KERN DROP COLUMN BeginNs", "DELETE FROM OPS"), "without timestamps"),
         (("DELETE FROM KERN", "DELETE FROM OPS"), "holds no kernels"),
     ],
 )
 def test_what_tells_nothing_is_refused(tmp_path: Path, statements: tuple[str, ...], told: str) -> None:
     with pytest.raises(InputError, match=f"{told}.*rocprof --hip-trace"):
         read(changed(tmp_path, *statements))
+
+
+@pytest.mark.parametrize("rows", [True, False])
+def test_kernels_of_a_hip_trace_stand_in_ops_alone(tmp_path: Path, rows: bool) -> None:
+    untimed = 'CREATE TABLE K2 AS SELECT "Index", KernelName FROM KERN'
+    emptied = () if rows else ("DELETE FROM K2",)
+    trace = read(changed(tmp_path, untimed, *emptied, "DROP TABLE KERN", "ALTER TABLE K2 RENAME TO KERN"))
+    assert run.kernel_rows(trace) == run.expected_kernels()
+    assert run.launched_kernels(trace) == [21, 21, 21]
 
 
 @needs_shared

@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from trace_budget.readers.work_kinds import is_dispatch_type, is_no_work, kind_of, with_kinds_by_name
+from trace_budget.readers.work_kinds import is_no_work, kind_of, with_kinds_by_name
+from trace_budget.schema.kernel_names import is_dispatch_type
 
 COPIES = (
     "[CUDA memcpy HtoD]",

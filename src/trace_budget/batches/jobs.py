@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from trace_budget.batches.identify import Identity
 from trace_budget.readers import rank_names as ranks
-from trace_budget.readers.rank_names import COMPANION, MAIN, Placed
+from trace_budget.readers.rank_names import Placed, accompanies
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,10 @@ def sort_out(found: Iterable[Identity]) -> Sorted:
 
 def _companions(found: Sequence[Identity]) -> frozenset[Identity]:
     """CSV files of API calls, ranges and devices beside the kernel trace that is read together with them."""
-    main = {one.source.folder for one in found if MAIN.search(one.source.name)}
-    return frozenset(one for one in found if one.source.folder in main and COMPANION.search(one.source.name))
+    beside: dict[str, list[str]] = {}
+    for one in found:
+        beside.setdefault(one.source.folder, []).append(one.source.name)
+    return frozenset(one for one in found if accompanies(one.source.name, beside[one.source.folder]))
 
 
 def job_labels(found: Sequence[Identity]) -> list[str]:

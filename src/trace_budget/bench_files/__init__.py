@@ -21,6 +21,7 @@ from trace_budget.bench_files.contract import (
 )
 from trace_budget.errors import InputError, UsageError
 from trace_budget.projection.names import closest, matching
+from trace_budget.readers.sum_names import refuse_other_sums
 from trace_budget.schema.options import LARGEST, SMALLEST
 from trace_budget.units import US_IN
 
@@ -52,11 +53,14 @@ def read_bench(path: Path | str, unit: str | None = None) -> pl.DataFrame:
         raise UsageError("no such unit", where="--unit", expected=", ".join(US_IN), found=ascii(unit))
     file = bench_file(Path(path))
     try:
-        rows = _format_of(file).read(file, unit)
+        found = _format_of(file)
+        rows = found.read(file, unit)
     except csv.Error as error:
         raise InputError("CSV that cannot be read", where=str(path), found=str(error)) from error
     except RecursionError as error:
         raise InputError("JSON nested too deep", where=str(path)) from error
+    if rows.height and found.sums:
+        refuse_other_sums(file.path, rows["name"], "Name a file with times of kernels.")
     if rows.is_empty():
         raise InputError("no times in this benchmark file", where=str(path), expected="at least one")
     return rows

@@ -59,11 +59,12 @@ class BenchFile:
 
 @dataclass(frozen=True, slots=True)
 class BenchFormat:
-    """One format of benchmark output; `recognises` decides by content."""
+    """One format of benchmark output; `recognises` decides by content. `sums`: names may be of more than kernels."""
 
     title: str
     recognises: Callable[[BenchFile], bool]
     read: Callable[[BenchFile, str | None], pl.DataFrame]
+    sums: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import polars as pl
 from trace_budget.bench_files.contract import COLUMNS, BenchFile, BenchFormat, unit_known
 from trace_budget.contracts import ReadOptions
 from trace_budget.io.csv.table import first_lines, header_cells
-from trace_budget.readers.rocprof.kernel_stats_csv import READER
+from trace_budget.readers.rocprof.kernel_stats_csv import READER, column_of
 
 SOURCE = "rocprof kernel stats"
 HEADER = ("Name", "Calls", "TotalDurationNs", "AverageNs")
@@ -18,7 +18,7 @@ HEADER = ("Name", "Calls", "TotalDurationNs", "AverageNs")
 
 def _recognises(file: BenchFile) -> bool:
     lines = first_lines(file.text[:65_536].encode(), 5)
-    return any(header_cells(line)[:4] == HEADER for line in lines)
+    return any(tuple(map(column_of, header_cells(line)))[:4] == HEADER for line in lines)
 
 
 def _read(file: BenchFile, unit: str | None) -> pl.DataFrame:
@@ -37,4 +37,4 @@ def _read(file: BenchFile, unit: str | None) -> pl.DataFrame:
     )
 
 
-FORMAT = BenchFormat("kernel sums of rocprof, rocprofv3 or hipprof (CSV)", _recognises, _read)
+FORMAT = BenchFormat("kernel sums of rocprof, rocprofv3 or hipprof (CSV)", _recognises, _read, sums=True)

@@ -83,4 +83,4 @@ def _time(file: BenchFile, value: object) -> float:
         raise InputError("not a time", where=str(file.path), expected="a number", found=shown(value)) from None
 
 
-FORMAT = BenchFormat("CSV or JSON of names and times", _recognises, _read)
+FORMAT = BenchFormat("CSV or JSON of names and times", _recognises, _read, sums=True)

@@ -22,7 +22,8 @@ from trace_budget.io.parquet_folder import only_trace, table_names
 from trace_budget.io.probe import PROBE_BYTES
 from trace_budget.io.sqlite import opened
 from trace_budget.io.walk import data_below
-from trace_budget.readers.rank_names import COMPANION, MAIN, Placed, job_facts, job_labels, rank_in
+from trace_budget.readers.rank_names import Placed, accompanies, job_facts, job_labels, rank_in
+from trace_budget.readers.sum_names import other_domain
 from trace_budget.schema.trace import Caveat
 
 MOST_FILES = 4_096
@@ -34,6 +35,8 @@ _NO_WORKLOAD = (
 )
 _MERGED = re.compile(r"^merged-")
 _EARLY_STAGE = re.compile(r"-(?:EXTEND|PREFILL)(?=[-.])", re.IGNORECASE)
+_WITH_SUMS = ("kernel_stats_csv", "nsys_csv")
+LOST = "its kernel trace is not here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,10 @@ def chosen(path: Path, format: str | None, rank: int | None) -> tuple[tuple[Memb
             f"the folder holds {len(job)}{of} ranks of one job: figures are of rank {first.rank} (--rank picks another)"
         )
         told.append(Caveat("several_ranks", text, len(job)))
+    lost = [one.path.name for one in left_out if one.reason == LOST]
+    if lost:
+        text = f"the kernel traces these files belong to are not in the folder: {shown(lost)}"
+        told.append(Caveat("kernel_trace_missing", text, len(lost), "warning"))
     if left_out:
         named = [f"{one.path.relative_to(path)} ({one.reason})" for one in left_out]
         told.append(Caveat("files_left_out", f"files of the folder left out: {shown(named)}", len(named)))
@@ -158,6 +165,9 @@ def _no_input(head: Head, reader: Reader) -> str | None:
     for pattern, reason in _NO_WORKLOAD:
         if pattern.search(name):
             return reason
+    domain = other_domain(name) if reader.name in _WITH_SUMS else None
+    if domain is not None:
+        return f"sums of {domain}, not of kernels"
     if reader.name.endswith("_csv") and len(head.data) < PROBE_BYTES and _lines(head) < 2:
         return "a header without rows"
     return None
@@ -170,11 +180,13 @@ def _lines(head: Head) -> int:
 def _sorted_out(found: list[Member]) -> tuple[list[Member], list[LeftOut]]:
     """Of a run written several times the output that tells most; of several processes those that ran something."""
     kept, left_out = [], []
-    with_kernels = {one.path.parent for one in found if MAIN.search(one.path.name)}
+    beside: dict[Path, list[str]] = {}
     for one in found:
-        better = telling_more(one, found)
-        if COMPANION.search(one.path.name) and one.path.parent in with_kernels:
-            left_out.append(LeftOut(one.path, "accompanies the kernel trace beside it"))
+        beside.setdefault(one.path.parent, []).append(one.path.name)
+    for one in found:
+        better, companion = telling_more(one, found), accompanies(one.path.name, beside[one.path.parent])
+        if companion is not False:
+            left_out.append(LeftOut(one.path, "accompanies the kernel trace beside it" if companion else LOST))
         elif better is not None:
             left_out.append(LeftOut(one.path, f"the same run as {better.path.name}, which tells more"))
         elif _MERGED.search(one.path.name) and len(found) > 1:

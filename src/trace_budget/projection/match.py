@@ -15,6 +15,7 @@ from trace_budget.labels import labels
 from trace_budget.projection.names import closest, matching
 from trace_budget.schema.damaged_names import damaged_twins
 from trace_budget.schema.findings import Layers, Steps
+from trace_budget.schema.kernel_names import is_nameless
 from trace_budget.schema.options import Selection
 from trace_budget.text import cells
 from trace_budget.units import show_count
@@ -104,6 +105,7 @@ def match(ops: pl.DataFrame, selection: Selection, steps: Steps, layers: Layers,
         raise _nothing(selection.kernel, names, path)
     if len(found) > 1 and not selection.all_matches:
         raise _several(selection.kernel, found, kernels, len(steps.used), path)
+    _refuse_nameless(found, path)
     chosen = _narrowed(kernels.filter(pl.col("name").cast(pl.String).is_in(found)), selection, path)
     label = found[0] if len(found) == 1 else f"{len(found)} kernels matching {selection.kernel}"
     rows, damaged = chosen.select(COLUMNS).sort("op_id"), calls_in_doubt(kernels, found)
@@ -115,6 +117,19 @@ def calls_in_doubt(kernels: pl.DataFrame, matched: Sequence[str]) -> int:
     names = kernels["name"].cast(pl.String)
     twins = set(damaged_twins(names.unique(maintain_order=True).to_list(), matched)).difference(matched)
     return int(names.is_in(sorted(twins)).sum()) if twins else 0
+
+
+def _refuse_nameless(found: list[str], path: str) -> None:
+    """NotInTraceError for kernels that the recording gave no name of their own."""
+    nameless = next((name for name in found if is_nameless(name)), None)
+    if nameless is not None:
+        raise NotInTraceError(
+            "kernels without a name of their own may be of many kinds: nothing can be projected on them",
+            where=path,
+            expected="the name of one kernel",
+            found=ascii(nameless)[1:-1],
+            advice="Record again with the kernels' names: without --kernel-rename, or with another profiler.",
+        )
 
 
 def only(rows: pl.DataFrame, pattern: str | None, path: str, none: str = NO_MATCH) -> pl.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _JOB = re.compile(rb'"distributedInfo"\s*:\s*(\{[^{}]*)')
@@ -20,7 +20,9 @@ COMPANION = re.compile(
     r"|\.(?:hip|hsa|copy)_stats\.csv",
     re.IGNORECASE,
 )
-MAIN = re.compile(r"(?:kernel_trace|gpu_trace|results)[^/]*\.csv", re.IGNORECASE)
+MAIN = re.compile(r"(?:kernel_trace|(?:cuda_)?gpu_trace|results)[^/]*\.csv", re.IGNORECASE)
+# files a process writes that may well run no kernel
+_ALWAYS = re.compile(r"agent_info\.csv", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,24 @@ class Placed:
     name: str
     rank: int | None
     world_size: int | None
+
+
+def accompanies(name: str, beside: Iterable[str]) -> bool | None:
+    """Whether a file belongs to a kernel trace among the names beside it; None when that trace should be there.
+
+    What it shares with its kernel trace is all of its name before the words that say what it holds.
+    """
+    found = COMPANION.search(name)
+    if not found:
+        return False
+    prefixes = {_run(other[: main.start()]) for other in beside if (main := MAIN.search(other))}
+    if _run(name[: found.start()]) in prefixes:
+        return True
+    return (True if _ALWAYS.search(name) else None) if prefixes else False
+
+
+def _run(prefix: str) -> str:
+    return prefix.rstrip("_.").removesuffix("results").rstrip("_.")
 
 
 def rank_in(name: str) -> int | None:

@@ -78,7 +78,7 @@ def trace_of(source: Source, format_name: str, records: Records, **facts: Any) -
         *time_caveats,
         *call_caveats,
         *marker_caveats,
-        *caveats.nameless(ops),
+        *caveats.nameless(gpu_ops),
         *caveats.orphan_ops(gpu_ops, calls),
         *caveats.several_processes(processes),
     )

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from trace_budget.schema.kernel_names import is_dispatch_type
+
 _PLACE = "(?:Host|Device|Peer|Array|Image|Buffer)"
 _COPY = (
     r"^(?i:\[CUDA memcpy.*\]|Memcpy(?: ?(?:[HDPA]to[HDPA]|Unknown))?(?: ?\(.*\))?"
@@ -25,15 +27,6 @@ _NO_WORK = (
     r"^(?i:<barrier packet>|Barrier|(?:Internal)?Marker|UserMarker|UserEvent|SCRATCH_MEMORY(?:_[A-Z_]+)?"
     r"|(?:Stream|Event|Context|Device) Sync|Stream Wait Event|Graph Launch)$"
 )
-_DISPATCH = (
-    r"^(?i:KernelExecution|(?:Native|Concurrent)?_?Kernel|Task(?:Kernel)?|NDRangeKernel|KERNEL_DISPATCH(?:_[A-Z]+)?"
-    r"|HIP_OP_DISPATCH|Dispatch)$"
-)
-
-
-def is_dispatch_type(text: pl.Expr) -> pl.Expr:
-    """Whether a text is the operation type of every kernel, and so names none."""
-    return text.str.contains(_DISPATCH)
 
 
 def is_no_work(text: pl.Expr) -> pl.Expr:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from trace_budget.schema.kernel_names import UNNAMED, with_nameless
 from trace_budget.schema.tables import AGGREGATES, CALLS, GPU_OPS, MARKERS, SYNCS, NameType, TableSpec
 
 ENQUEUES = ("launch", "graph_launch", "memcpy", "memset")
@@ -29,7 +30,7 @@ def names_from_codes(name: str, codes: pl.Series, texts: Sequence[str]) -> pl.Se
 
 def names_from_text(column: pl.Series) -> pl.Series:
     """An Enum column from a text column; null becomes `<unnamed>`, control characters (terminal escapes too) `?`."""
-    filled = column.cast(pl.String).fill_null("<unnamed>")
+    filled = column.cast(pl.String).fill_null(UNNAMED)
     distinct = filled.unique(maintain_order=True)
     clean = distinct.str.replace_all(_CONTROLS, "?")
     mapped = filled if clean.equals(distinct) else filled.replace_strict(distinct, clean)
@@ -51,10 +52,17 @@ def gpu_ops(columns: pl.DataFrame, calls: pl.DataFrame | None = None) -> pl.Data
     With `calls`, `launch_id` is filled by correlation where the reader has not set it.
     """
     frame = _filled(GPU_OPS, columns.with_columns(_known_size(name) for name in _SIZES if name in columns.columns))
+    frame = frame.with_columns(_named(frame["name"]))
     order = frame.sort("start_ns", nulls_last=True, maintain_order=True)
     if calls is not None and "launch_id" not in columns.columns:
         order = _linked(order, calls)
     return _numbered(GPU_OPS, order, "op_id")
+
+
+def _named(names: pl.Series) -> pl.Series:
+    """Names in which those that name no kernel are UNNAMED; as they are when there are none."""
+    texts = names.dtype.categories if isinstance(names.dtype, pl.Enum) else names.unique().drop_nulls()
+    return names_from_text(with_nameless(names)) if not with_nameless(texts).equals(texts) else names
 
 
 def _known_size(name: str) -> pl.Expr:

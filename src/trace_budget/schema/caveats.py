@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from trace_budget.schema.kernel_names import UNNAMED
 from trace_budget.schema.trace import Caveat
 
 MOST_NAMED = 4
@@ -126,9 +127,12 @@ def broken_keys(count: int) -> tuple[Caveat, ...]:
 
 
 def nameless(ops: pl.DataFrame) -> tuple[Caveat, ...]:
-    """Device work whose `name` is null: it is counted, but under no kernel's name."""
-    count = ops["name"].null_count()
-    text = "device operations have no name in the file: they are listed as <unnamed>, calls per kernel may be too low"
+    """Kernels of gpu_ops without a name of their own: they are counted, but under no kernel's name."""
+    count = ops.filter((pl.col("kind") == "kernel") & (pl.col("name").cast(pl.String) == UNNAMED)).height
+    text = (
+        "kernels have no name of their own in the file: they are listed as <unnamed>, may be of many kinds, and nothing"
+        " can be projected on them"
+    )
     return (Caveat("nameless_kernels", text, count, "warning"),) if count else ()
 
 

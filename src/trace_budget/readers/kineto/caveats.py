@@ -50,7 +50,12 @@ def content_caveats(tables: Tables, events: int, integer_us: bool) -> tuple[Cave
         text = "kernel times are whole microseconds: each may be off by 1 us, short ones by half and more"
         found.append(Caveat("integer_us_resolution", text, kernels.height, "warning"))
     launches = calls.filter(pl.col("kind").cast(pl.String).is_in(["launch", "graph_launch"]))
-    return (*found, *shared.orphan_ops(ops, calls), *shared.several_processes(launches["pid"].n_unique()))
+    return (
+        *found,
+        *shared.nameless(ops),
+        *shared.orphan_ops(ops, calls),
+        *shared.several_processes(launches["pid"].n_unique()),
+    )
 
 
 def merged_caveats(one: OneRank) -> tuple[Caveat, ...]:

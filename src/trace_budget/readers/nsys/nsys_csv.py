@@ -27,6 +27,7 @@ from trace_budget.readers.csv_trace import (
 from trace_budget.readers.nsys import nsys_reports as reports
 from trace_budget.readers.processes import keys_of, with_processes
 from trace_budget.readers.records import Records, trace_of
+from trace_budget.readers.sum_names import kernels_alone, refuse_other_sums
 from trace_budget.schema import build, caveats
 from trace_budget.schema.check import checked
 from trace_budget.schema.tables import GPU_OPS
@@ -119,7 +120,11 @@ def _foreign(names: list[str]) -> tuple[Caveat, ...]:
 
 
 def _sums(file: CsvFile) -> Trace:
-    sums, unusable = caveats.usable_sums(reports.sums(file.of("sums")))
+    recorded = reports.sums(file.of("sums"))
+    refuse_other_sums(file.path, recorded["name"], f"Export the kernels with: {_RECORD}")
+    kernels, others = kernels_alone(recorded, "name")
+    sums, unusable = caveats.usable_sums(reports.once_per_name(kernels))
+    unusable = (*unusable, *others)
     if not sums.height:
         raise InputError("no kernel sums", where=str(file.path), found="a header without rows", advice=_RECORD)
     several = several_tables(file, "sums")

@@ -41,6 +41,15 @@ def _with(*names: str, without: tuple[str, ...] = ()) -> Callable[[Cells], bool]
     return matches
 
 
+_SUMMED = {"Time", "Total Time", "Instances", "Name", "Avg", "Med", "Min", "Max", "StdDev", "GridXYZ", "BlockXYZ"}
+_SUMMED |= {"Average", "Minimum", "Maximum", "Median"}
+
+
+def _are_kernel_sums(cells: Cells) -> bool:
+    """No other columns than kernel sums have: Source, Style, Range, Category belong to sums of something else."""
+    return {"Time", "Total Time", "Instances", "Name"} <= {_column(cell) for cell in cells} <= _SUMMED
+
+
 SHAPES = (
     Shape(
         "ops",
@@ -80,13 +89,14 @@ SHAPES = (
     ),
     Shape(
         "sums",
-        _with("Time", "Total Time", "Instances", "Name", without=("Style",)),
+        _are_kernel_sums,
         "Name",
         texts=("Name",),
         integers=("Instances",),
         decimals=("Total Time", "Min", "Max", "Minimum", "Maximum"),
         column_of=_column,
     ),
+    Shape("other sums", _with("Time", "Total Time"), "Name", texts=("Name",), column_of=_column),
 )
 
 
@@ -205,6 +215,14 @@ def _sums(table: CsvTable) -> pl.DataFrame:
         least.alias("min_ns"),
         most.alias("max_ns"),
     )
+
+
+def once_per_name(sums: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per kernel name: cuda_gpu_kern_gb_sum has one per grid and block."""
+    if sums["name"].n_unique() == sums.height:
+        return sums
+    totals = [pl.col("calls").sum(), pl.col("total_ns").sum(), pl.col("min_ns").min(), pl.col("max_ns").max()]
+    return sums.group_by("name", maintain_order=True).agg(totals)
 
 
 _EXTREMES = (("Min", "Minimum"), ("Max", "Maximum"))

@@ -14,18 +14,33 @@ from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.io.csv.table import Cells, CsvFile, Shape, first_lines, header_cells, read_csv
 from trace_budget.readers.csv_trace import damage_of, required, rows_of, several_tables
+from trace_budget.readers.sum_names import kernels_alone, refuse_other_sums
 from trace_budget.schema import build, caveats
 from trace_budget.schema.check import checked
 from trace_budget.schema.tables import GPU_OPS
 from trace_budget.schema.trace import Caveat, Trace
 
 _HEADER: Cells = ("Name", "Calls", "TotalDurationNs", "AverageNs", "Percentage")
-_NOT_KERNELS = r"^(?:hip[A-Z]|hsa_|__hip|roctx|MEMORY_COPY|Copy(?:Host|Device|Peer)|KERNEL_DISPATCH$|H(?:IP|SA)_API$)"
-_ADVICE = "Name the kernel sums of that run: *_kernel_stats.csv, results.stats.csv or *.hipkernel.csv"
+# as `rocpd summary --format csv` calls the same columns
+_SUMMARY = {
+    "DURATION (nsec)": "TotalDurationNs",
+    "AVERAGE (nsec)": "AverageNs",
+    "PERCENT (INC)": "Percentage",
+    "MIN (nsec)": "MinNs",
+    "MAX (nsec)": "MaxNs",
+}
+_PER_PROCESS = ("ProcessID", "Hostname")
+_ADVICE = "Name the kernel sums of that run, if it has any: *_kernel_stats.csv, *.stats.csv or *.hipkernel.csv"
+
+
+def column_of(cell: str) -> str:
+    """The column of kernel sums that a header cell means."""
+    return _SUMMARY.get(cell, cell)
 
 
 def _is_stats(cells: Cells) -> bool:
-    return cells[:5] == _HEADER
+    names = tuple(map(column_of, cells))
+    return names[:5] == _HEADER or (names[:2] == _PER_PROCESS and names[2:7] == _HEADER)
 
 
 _SHAPE = Shape(
@@ -35,6 +50,7 @@ _SHAPE = Shape(
     texts=("Name",),
     integers=("Calls",),
     decimals=("TotalDurationNs", "MinNs", "MaxNs", "Percentage"),
+    column_of=column_of,
 )
 _NS = ("TotalDurationNs", "MinNs", "MaxNs")
 
@@ -44,15 +60,16 @@ def _recognises(head: Head) -> bool:
 
 
 def _read(path: Path, options: ReadOptions) -> Trace:
-    file = required(read_csv(path, (_SHAPE,), "TotalDurationNs"), READER.recognised_by)
-    rows = _without_total(rows_of(file, "sums"))
-    _refuse(file, rows)
+    file = required(read_csv(path, (_SHAPE,), r"TotalDurationNs|DURATION \(nsec\)"), READER.recognised_by)
+    everything = _without_total(rows_of(file, "sums"))
+    _refuse(file, everything)
+    rows, others = kernels_alone(everything, "Name")
     ints = [pl.col(c).cast(pl.Float64, strict=False).round().cast(pl.Int64, strict=False) for c in _decimals(rows)]
     exact = [pl.col(c).cast(pl.Int64, strict=False) for c in _decimals(rows)]
     sums = rows.with_columns(pl.coalesce(a, b).alias(c) for a, b, c in zip(exact, ints, _decimals(rows), strict=True))
     names = {"Name": "name", "Calls": "calls", "TotalDurationNs": "total_ns", "MinNs": "min_ns", "MaxNs": "max_ns"}
     known, unusable = caveats.usable_sums(sums.drop("Percentage").rename(names, strict=False))
-    unusable = (*unusable, *_missing(rows))
+    unusable = (*unusable, *others, *_missing(everything))
     found = (caveats.aggregates_only(), *damage_of(*file.tables), *unusable, *several_tables(file, "sums"))
     if file.damage:
         found = (caveats.partial_file(file.damage), *found)
@@ -96,9 +113,10 @@ def _refuse(file: CsvFile, rows: pl.DataFrame) -> None:
     where = str(file.path)
     if not rows.height:
         raise InputError("no kernel sums", where=where, found="a header without rows", advice=_ADVICE)
-    names = rows["Name"].cast(pl.String)
-    if names.str.contains(_NOT_KERNELS).all():
-        raise InputError("sums of API calls or copies, not of kernels", where=where, found=names[0], advice=_ADVICE)
+    if any(table.header[:2] == _PER_PROCESS for table in file.tables):
+        advice = "Sums of one process, or of all: rocpd summary without --summary-by-rank."
+        raise InputError("kernel sums of several processes in one table", where=where, found="ProcessID", advice=advice)
+    refuse_other_sums(file.path, rows["Name"], _ADVICE)
 
 
 READER = Reader(

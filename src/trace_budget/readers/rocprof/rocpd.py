@@ -16,6 +16,7 @@ from trace_budget.errors import InputError
 from trace_budget.io import sqlite
 from trace_budget.io.sqlite import Database
 from trace_budget.readers.records import Records, trace_of
+from trace_budget.readers.rocprof.renamed import without_range_names
 from trace_budget.readers.rocprof.rocpd_tables import frame_of, looked_up, tables_of, timed_rows
 from trace_budget.schema.trace import Trace
 
@@ -38,14 +39,18 @@ def _read(path: Path, options: ReadOptions) -> Trace:
         events = _events(db)
         kernels = _kernels(db, agents)
         _refuse_unusable(db, kernels)
-        ops = pl.concat([kernels, _copies(db, agents)], how="diagonal")
         regions = _regions(db, events)
         is_marker = pl.col("category").str.contains(_MARKER)
         is_call = pl.col("category").str.contains(_API) & ~is_marker
+        markers = _placed(db, _named_markers(db, regions.filter(is_marker)), events)
+        named, renamed = without_range_names(kernels.rename({"start": "start_ns", "end": "end_ns"}), markers["name"])
+        kernels = named.rename({"start_ns": "start", "end_ns": "end"}).with_columns(pl.col("name").cast(pl.String))
+        ops = pl.concat([kernels, _copies(db, agents)], how="diagonal")
         records = Records(
             ops=_placed(db, ops, events),
             calls=_placed(db, regions.filter(is_call), events),
-            markers=_placed(db, _named_markers(db, regions.filter(is_marker)), events),
+            markers=markers,
+            caveats=renamed,
             keys=("guid", "pid", "correlation"),
         )
         return trace_of(

@@ -33,6 +33,7 @@ from trace_budget.readers.csv_trace import (
 from trace_budget.readers.processes import keys_of
 from trace_budget.readers.records import Records, trace_of
 from trace_budget.readers.rocprof import rocprofv3_tables as tables
+from trace_budget.readers.rocprof.renamed import without_range_names
 from trace_budget.readers.rocprof.rocprofv3_processes import with_pids
 from trace_budget.schema import caveats
 from trace_budget.schema.trace import Caveat, Trace
@@ -81,6 +82,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
     kernels = _kernels(file)
     beside = _beside(path, kernels)
     calls, markers = (beside.rows.get(what, empty.with_columns(_NO_GUID)) for what, empty in _NO_HOST)
+    kernels, renamed = without_range_names(kernels, markers["name"])
     together = stacked([kernels, *(rows for what, rows in beside.rows.items() if what == "copies")])
     ops, unsure = with_pids(together, (calls, markers), str(path))
     found = (
@@ -89,7 +91,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
         *left_out(file, "other"),
         *damage_of(*file.tables, *beside.read),
         *_foreign(beside.foreign),
-        *_shortened(kernels, markers),
+        *(renamed or _shortened(kernels)),
         *unsure,
     )
     return trace_of(
@@ -181,13 +183,9 @@ def _foreign(names: list[str]) -> tuple[Caveat, ...]:
     return (Caveat("sibling_of_other_run", text, len(names), "note", names[0]),) if names else ()
 
 
-def _shortened(kernels: pl.DataFrame, markers: pl.DataFrame) -> tuple[Caveat, ...]:
-    """Names that `--truncate-kernels` or `--kernel-rename` made: different kernels may share one."""
+def _shortened(kernels: pl.DataFrame) -> tuple[Caveat, ...]:
+    """Names that `--truncate-kernels` made: different kernels may share one."""
     names = kernels["name"].unique().cast(pl.String)
-    renamed = names.filter(names.is_in(markers["name"].unique().cast(pl.String).implode()))
-    if renamed.len():
-        text = "kernels are named after the roctx range around them (--kernel-rename): different kernels share a name"
-        return (Caveat("kernels_renamed", text, renamed.len(), "warning", renamed[0]),)
     if names.str.contains(r"[(<]|^_Z|^Cijk|^triton|__").any():
         return ()
     text = "no name shows arguments: with --truncate-kernels, different kernels can share a name"

@@ -16,8 +16,9 @@ from trace_budget.errors import InputError
 from trace_budget.io import sqlite
 from trace_budget.io.sqlite import Database
 from trace_budget.readers.records import Records, Tables, trace_of
-from trace_budget.readers.work_kinds import is_dispatch_type, is_no_work, kind_of
+from trace_budget.readers.work_kinds import is_no_work, kind_of
 from trace_budget.schema import build
+from trace_budget.schema.kernel_names import is_dispatch_type
 from trace_budget.schema.trace import Caveat, Trace
 
 _MARKER_API = "UserMarker"
