@@ -133,7 +133,11 @@ def repeated_steps(
             ops.append(Op(name, at, us, call=10 * index + 1, node=node))
             at = round(at + round(us, 3), 3)
         calls.append(Call("cudaGraphLaunch", begin, begin + 4, 10 * index + 1))
-        calls.append(Call("cudaStreamSynchronize", begin + 4, max(at + 3, begin + 6), 10 * index + 2))
+        returned = max(at + 3, begin + 6)
+        calls.append(Call("cudaStreamSynchronize", begin + 4, returned, 10 * index + 2))
+        if returned + 2 < begin + length:
+            # The host is at work until it launches again: nobody waits for something outside.
+            calls.append(Call("cudaMemGetInfo", returned + 1, begin + length - 1, 10 * index + 3))
         ranges.append(Range(begin - 1, begin + 4.5, names[index] if names else ANNOTATION))
         begin += length
     return hand_trace(ops, calls, ranges, **facts)

@@ -69,7 +69,7 @@ def test_on_any_rank_they_may_save_as_much_as_the_others(lost: tuple[int, ...]) 
 
 
 def test_a_fused_sequence_with_one_is_counted_and_not_timed() -> None:
-    trace = graph_steps([*LAYER * 8, ("head", 50.0)], 1_000)
+    trace = graph_steps([*LAYER * 8, ("head", 50.0)], 400)
     fused = fusion("a", "k", "b", new_us=28.0)
     whole, got = answer(fused, trace), answer(fused, without_ends(trace, "k"))
     assert whole.limits.naive == whole.limits.high == 8 * 7 * US

@@ -13,6 +13,7 @@ from trace_budget.projection.replay.stretch import Timeline
 from trace_budget.schema.findings import Int64Array
 
 RETURN_LIMIT_NS = 500_000  # a wait that returns later than this after the last op waited for something else
+LONG_PAUSE = 5.0  # a thread that makes no call for this multiple of the usual time does more than one operator
 Vanishing = dict[int, list[tuple[int, int]]]
 
 
@@ -83,10 +84,14 @@ def _rest(line: Timeline, vanishing: Vanishing) -> dict[int, dict[int, float]]:
 
 
 def _freed(line: Timeline) -> FloatArray:
-    """Host time that goes with each call when its op does: at least the call, usually all until the next launch."""
+    """Host time that goes with each call when its op does: at least the call, usually all until the next one.
+
+    At most its operator too: what the thread did since the call before, or does until the next one.
+    """
     least = (line.host.end_ns - line.host.start_ns).astype(np.float64)
-    usual = np.maximum(_next_launch(line) - line.host.start_ns, least)
-    return np.stack((least, usual, usual))
+    before, until = _around(line)
+    usual = np.maximum(until, least)
+    return np.stack((least, usual, np.maximum(usual, before + least)))
 
 
 def _spare(line: Timeline) -> FloatArray:
@@ -107,15 +112,22 @@ def freed_in_all(line: Timeline, at: Prepared, vanishing: Vanishing, columns: in
     return out
 
 
-def _next_launch(line: Timeline) -> Int64Array:
-    """When the thread of each call makes its next call of those known here; its own end for the last."""
+def _around(line: Timeline) -> tuple[FloatArray, FloatArray]:
+    """For each call the time since its thread's call before it, and from its start until the next one of those known.
+
+    Longer pauses than operators take count as usual ones: the thread waited, or did something else.
+    """
     host = line.host
-    following = host.end_ns.copy()
+    before, until = np.zeros(host.start_ns.size), (host.end_ns - host.start_ns).astype(np.float64)
     for thread in np.unique(host.thread):
         calls = np.flatnonzero(host.thread == thread)
         ordered = calls[np.argsort(host.start_ns[calls], kind="stable")]
-        following[ordered[:-1]] = host.start_ns[ordered[1:]]
-    return following
+        until[ordered[:-1]] = np.diff(host.start_ns[ordered])
+        pause = np.maximum(host.start_ns[ordered[1:]] - host.end_ns[ordered[:-1]], 0)
+        if pause.size:
+            usual = float(np.median(pause))
+            before[ordered[1:]] = np.where(pause > LONG_PAUSE * usual, usual, pause)
+    return before, until
 
 
 def _host_may_hold(line: Timeline) -> np.ndarray:
