@@ -43,7 +43,7 @@ class Reader:
     read: Callable[[Path, ReadOptions], Trace]
     suffixes: tuple[str, ...] = ()
     timeline: bool = True
-    writers: Mapping[str, int] = field(default_factory=dict)
+    writers: Mapping[str, int] = field(default_factory=dict, hash=False)
     sums_named: str = ""
     work_table: str = ""
     late_rank: bool = False

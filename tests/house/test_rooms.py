@@ -1,6 +1,7 @@
 """The rooms: lists match files, renderers know nothing of readers and of each other, commands have one file each."""
 
 import ast
+import re
 import subprocess
 from pathlib import Path
 
@@ -14,6 +15,7 @@ CONTRACT = (
     "formats schema doctor compare timeline batch ingest report rank"
 )
 
+OUTSIDE = ("tests/", "docs/", "sample_traces/", "src/")
 TOP_LEVEL = {
     *("src", "tests", "sample_traces", "docs", "benchmarks", ".ci", ".github"),
     *("pyproject.toml", "README.md", "README.zh-CN.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", ".gitignore"),
@@ -73,3 +75,12 @@ def test_the_top_level_holds_what_is_agreed_and_nothing_that_a_run_left() -> Non
     if listed.returncode:
         pytest.skip("no git, or no checkout")
     assert {name.partition("/")[0] for name in listed.stdout.splitlines()} <= TOP_LEVEL
+
+
+def test_the_tour_of_the_tree_names_every_room() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = [f"{path.parent.name}/" for path in SRC.glob("*/__init__.py")]
+    files = [path.name for path in SRC.glob("*.py") if path.name not in ("__init__.py", "_version.py")]
+    assert [name for name in (*rooms, *files) if f"`{name}`" not in page] == []
+    named = {name for name in re.findall(r"`(\w+/(?:[\w/]+\.(?:py|c|toml))?)`", page) if not name.startswith(OUTSIDE)}
+    assert [name for name in named if not any(SRC.rglob(name.rstrip("/")))] == []

@@ -97,12 +97,15 @@ def candidate_page(
     """The answer of `project` with its pictures."""
     from trace_budget.api import analyse
     from trace_budget.pages import page
-    from trace_budget.projection.project import prepare, project_many
+    from trace_budget.projection.over_readings import over_readings, settled
+    from trace_budget.projection.project import prepare
     from trace_budget.reports.project import project_report
 
-    ready = prepare(analyse(trace, scope), token or TokenInput(), policy or Policy())
-    (projection,) = project_many(ready, [candidate])
-    return page.candidate_page(ready, candidate, projection, project_report(ready.found, projection))
+    asked, wanted = token or TokenInput(), policy or Policy()
+    found = settled(analyse(trace, scope), asked)
+    projection = over_readings(found, candidate, asked, wanted)
+    ready = prepare(found, asked, wanted)
+    return page.candidate_page(ready, candidate, projection, project_report(found, projection))
 
 
 def ranking_page(trace: Trace, asked: CandidateSet, scope: Scope = EVERYTHING) -> Page:
