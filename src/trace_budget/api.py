@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from trace_budget.analysis.health import with_warnings
 from trace_budget.analysis.layers import find_layers
-from trace_budget.analysis.lost_work import with_lost_work
 from trace_budget.analysis.overlap import find_overlap
 from trace_budget.analysis.steps import find_steps
 from trace_budget.contracts import Reader, ReadOptions
@@ -83,7 +83,7 @@ def analyse(trace: Trace, scope: Scope = EVERYTHING) -> Found:
     Raises InputError when it holds no device work, NotInTraceError when it lacks the steps, phase or device asked for.
     """
     with_timeline(trace)
-    steps = with_lost_work(trace, find_steps(trace, scope))
+    steps = with_warnings(trace, find_steps(trace, scope))
     first = Found(trace, steps, layers_of_passes(trace, steps, scope), find_overlap(trace))
     return replace(first, others=tuple(_by_reading(first, other, scope) for other in steps.others))
 
@@ -91,7 +91,7 @@ def analyse(trace: Trace, scope: Scope = EVERYTHING) -> Found:
 def _by_reading(first: Found, steps: Steps, scope: Scope) -> Found:
     """What another reading of the trace finds; what it shares with the first is not worked out again."""
     same = steps.op_step is first.steps.op_step and (steps.used.tolist() == first.steps.used.tolist())
-    steps = with_lost_work(first.trace, steps)
+    steps = with_warnings(first.trace, steps)
     return replace(first, steps=steps, layers=first.layers if same else layers_of_passes(first.trace, steps, scope))
 
 

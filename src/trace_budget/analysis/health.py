@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 
 from trace_budget.analysis.floor import FLOOR_QUANTILE
+from trace_budget.analysis.lost_work import lost_work
 from trace_budget.schema.findings import Steps
 from trace_budget.schema.trace import Caveat, Trace
 
@@ -28,6 +31,12 @@ def health(trace: Trace, steps: Steps, token_ns: float | None = None) -> tuple[C
     )
 
 
+def with_warnings(trace: Trace, steps: Steps) -> Steps:
+    """The steps with what they lack and with every warning about them: what `check` warns of no answer leaves out."""
+    found = (*lost_work(trace, steps).caveats, *(c for c in health(trace, steps) if c.severity != "note"))
+    return replace(steps, caveats=(*steps.caveats, *found)) if found else steps
+
+
 def _outliers(trace: Trace) -> tuple[Caveat, ...]:
     """Calls far longer than their like: waits, pre-emption or broken timestamps."""
     ops = (
@@ -36,11 +45,12 @@ def _outliers(trace: Trace) -> tuple[Caveat, ...]:
         .with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns"))
     )
     like = ["name", "grid_x", "grid_y", "grid_z"]
-    far = ops.with_columns(pl.col("dur_ns").median().over(like).alias("usual")).filter(
-        pl.col("dur_ns") > OUTLIER_TIMES * pl.max_horizontal("usual", pl.lit(1.0))
-    )
-    if far.is_empty():
+    usual = ops.group_by(like).agg(pl.col("dur_ns").median().alias("usual"), pl.col("dur_ns").max().alias("most"))
+    limit = OUTLIER_TIMES * pl.max_horizontal("usual", pl.lit(1.0))
+    odd = usual.filter(pl.col("most") > limit)
+    if odd.is_empty():
         return ()
+    far = ops.join(odd, on=like, how="inner", nulls_equal=True).filter(pl.col("dur_ns") > limit).sort("start_ns")
     share = 100.0 * float(far["dur_ns"].sum()) / max(float(ops["dur_ns"].sum()), 1.0)
     text = (
         f"{far.height} kernels take over {OUTLIER_TIMES:g} times the median of their like ({share:.1f} % of kernel"

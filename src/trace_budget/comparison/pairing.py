@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from trace_budget.analysis.health import with_warnings
 from trace_budget.analysis.layers import find_layers
-from trace_budget.analysis.lost_work import with_lost_work
 from trace_budget.analysis.overlap import find_overlap
 from trace_budget.analysis.readings.cycles import SEVERAL
 from trace_budget.analysis.steps import find_steps
@@ -114,7 +114,7 @@ def _same_phase(trace: Trace, scope: Scope, phase: str) -> Scope:
 def _found(trace: Trace, scope: Scope, overlap: Overlap) -> Found | None:
     """What is found of one phase; None when none of its steps counts."""
     try:
-        steps = with_lost_work(trace, find_steps(trace, scope))
+        steps = with_warnings(trace, find_steps(trace, scope))
     except NotInTraceError:
         return None
     return Found(trace, steps, find_layers(trace, steps, scope), overlap)

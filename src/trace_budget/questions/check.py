@@ -75,7 +75,8 @@ def _checked(trace: Trace, token_ns: float | None, scope: Scope) -> Checked:
         raise
     except NotInTraceError as error:
         return Checked(trace, None, (*trace.caveats, unusable(error.line())))
-    findings = (*trace.caveats, *found.steps.caveats, *found.layers.caveats, *health(trace, found.steps, token_ns))
+    told = (*trace.caveats, *found.steps.caveats, *found.layers.caveats, *health(trace, found.steps, token_ns))
+    findings = tuple(dict.fromkeys(told))
     return Checked(trace, found, findings)
 
 

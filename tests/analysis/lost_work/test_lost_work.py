@@ -9,7 +9,8 @@ import pytest
 
 from builders import DECODE, US, Tape, decode_steps
 from trace_budget import api
-from trace_budget.analysis.lost_work import LostWork, lost_work, with_lost_work
+from trace_budget.analysis.health import with_warnings
+from trace_budget.analysis.lost_work import LostWork, lost_work
 from trace_budget.analysis.steps import find_steps
 from trace_budget.schema.trace import Trace
 
@@ -51,7 +52,7 @@ def eager(steps: int, without: set[tuple[int, int]], model: list[str] = MODEL) -
 def test_whole_steps_lost_nothing() -> None:
     for trace in (replays([MODEL] * 5), eager(5, set())):
         assert lost(trace) == LostWork()
-        assert with_lost_work(trace, find_steps(trace)).caveats == find_steps(trace).caveats
+        assert with_warnings(trace, find_steps(trace)).caveats == find_steps(trace).caveats
 
 
 @pytest.mark.parametrize("sizes", [[58, 58, 57, 58], [58, 40, 58, 58, 55, 58], [58, 57, 56, 55]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -59,12 +59,6 @@ def lost_work(trace: Trace, steps: Steps) -> LostWork:
         *_short(short, severity if by_name else "warning"),
     )
     return LostWork(nameless, empty, by_name, share, caveats)
-
-
-def with_lost_work(trace: Trace, steps: Steps) -> Steps:
-    """The steps with what they lack among their caveats: every figure per step is warned of it."""
-    lost = lost_work(trace, steps).caveats
-    return replace(steps, caveats=(*steps.caveats, *lost)) if lost else steps
 
 
 def _empty(trace: Trace, total: int, counted: int) -> tuple[Caveat, ...]:
