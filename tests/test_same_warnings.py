@@ -63,7 +63,7 @@ TRACES = {
     "layers_ambiguous": lambda: eager(BLOCKS),
     "no_layers": lambda: eager(["attn", *"abcdefgh"]),
     "duration_outliers": waits,
-    "mostly_idle": lambda: eager(MODEL, idle_ns=40_000 * US),
+    "mostly_idle": lambda: eager(MODEL, idle_ns=1_500 * US),
     "damaged_events_dropped": told_by_reader,
     "single_step": lambda: eager(MODEL, steps=1),
 }

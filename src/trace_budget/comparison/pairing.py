@@ -81,7 +81,7 @@ def _of_device(
     pairs = []
     if scope.phase is None and _joined(first) and _joined(second) and first.phase == second.phase:
         joined = [
-            Found(trace, with_lost_work(trace, steps), find_layers(trace, steps, one), overlap)
+            Found(trace, with_warnings(trace, steps), find_layers(trace, steps, one), overlap)
             for trace, steps, one, overlap in zip(traces, (first, second), scopes, overlaps, strict=True)
         ]
         return [Pair(devices, first.phase, "step", joined[0], joined[1], _loads(first, second))]
