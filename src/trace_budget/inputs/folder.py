@@ -195,7 +195,7 @@ def _sorted_out(found: list[Member]) -> tuple[list[Member], list[LeftOut]]:
             kept.append(one)
     if len(kept) < 2:
         return kept, left_out
-    idle = {one for one in kept if one.rank is None and not _ran_something(one)}
+    idle = [one for one in kept if one.rank is None and not _ran_something(one)]
     if len(idle) == len(kept):
         return kept, left_out
     left_out += [LeftOut(one.path, "no kernel dispatches") for one in kept if one in idle]
