@@ -14,6 +14,7 @@ UNMARKED = ""  # the phase of work that no mark covers
 LONGEST = 16  # pieces of a cycle
 AGAIN = 0.9  # share of the pieces that must be like the one a cycle before
 SAME_MODEL = 0.5  # Bray-Curtis similarity from which two pieces are two variants of one pass, not two parts of it
+LEAST = 0.36  # share of the kernels of both that the smaller of two variants runs at least
 SAME_PROFILE = 0.9  # the same, of how often the kernels run, whatever their names
 
 
@@ -49,9 +50,11 @@ def _shared(one: dict[int, int], other: dict[int, int]) -> float:
 
 def _variants(one: dict[int, int], other: dict[int, int]) -> bool:
     """Whether two multisets of kernels are two forms of one pass: by their names, or by how often they run."""
+    total = sum(one.values()) + sum(other.values())
+    if min(sum(one.values()), sum(other.values())) < LEAST * total:
+        return False  # a drafter of few of the layers
     if _shared(one, other) >= SAME_MODEL:
         return True
-    total = sum(one.values()) + sum(other.values())
     left, right = sorted(one.values(), reverse=True), sorted(other.values(), reverse=True)
     profile = sum(min(a, b) for a, b in zip(left, right, strict=False))
     return 2 * profile >= SAME_PROFILE * total
