@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from . import count_csv, count_json
+from . import count_csv, count_json, count_xplane
 from .count_json import NotStrictError
 
 _NO_WORK = "('Barrier', 'Marker', 'InternalMarker')"
@@ -25,6 +25,8 @@ def kernels(format_name: str, path: Path) -> int:
     data = _plain(path.read_bytes())
     if data.startswith(b"SQLite format 3\0"):
         return _in_database(format_name, data)
+    if format_name == "xplane":
+        return count_xplane.events_of_streams(data)
     if format_name == "perfetto":
         return _begun_slices(data)
     return (count_json.COUNTS | count_csv.COUNTS)[format_name](data)

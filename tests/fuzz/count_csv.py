@@ -48,6 +48,7 @@ _COPIES = ("[CUDA memcpy", "[CUDA memset")
 _NSYS = Table(_has("Start", "Duration", "CorrId", "GrdX", "Name"), lambda row: not row["Name"].startswith(_COPIES))
 _TABLES = {
     "rocprof_v1_csv": Table(lambda cells: cells[:1] == ["Index"] and "KernelName" in cells),
+    "ascend_csv": Table(_has("Name", "Accelerator Core", "Duration"), lambda row: row["Type"] != "MEMCPY_ASYNC"),
     "plain_table": Table(_has("name", "start_ns", "end_ns"), lambda row: row.get("kind") not in ("memcpy", "memset")),
     "rocprofv3_csv": Table(_has("Agent_Id", "Kernel_Name", "Start_Timestamp", "End_Timestamp")),
 }

@@ -182,7 +182,7 @@ def _asked(path: Path, trace: Trace | None) -> tuple[tuple[int, ...], str, str]:
         except Exception:  # noqa: BLE001  (any exception is the fault that is looked for)
             return tuple(codes), "traceback", f"{command[0]}: " + traceback.format_exc(limit=-6)
         codes.append(code)
-        if code not in CODES or (code and len(err.splitlines()) != 1) or (code in (0, 10)) != (document is not None):
+        if code not in CODES or (code and not _is_one_line(err)) or (code in (0, 10)) != (document is not None):
             return tuple(codes), "exit", f"{command[0]}: {code} {err!r}"
         if document is not None and trace is not None:
             try:
@@ -190,6 +190,12 @@ def _asked(path: Path, trace: Trace | None) -> tuple[tuple[int, ...], str, str]:
             except AssertionError as error:
                 return tuple(codes), "law", f"{command[0]}: {error}"
     return tuple(codes), "", ""
+
+
+def _is_one_line(err: str) -> bool:
+    """An error is one line; the names it offers stand below it, one a line, ready to copy."""
+    first, *rest = err.splitlines() or [""]
+    return bool(first) and all(line.startswith("  --kernel ") for line in rest)
 
 
 def said(*arguments: str) -> tuple[int, Any, str]:

@@ -57,6 +57,8 @@ SAMPLES = (
     Sample("perfetto/same_run.pftrace", PROTOBUF, 0.1),
     Sample("perfetto/rocprof_sys.proto", PROTOBUF, 0.1),
     Sample("perfetto/overlaps_cut.pftrace", PROTOBUF, 0.1),
+    Sample("xplane/same_run.xplane.pb", PROTOBUF, 3),
+    Sample("ascend_csv/kernel_details.csv", CSV, 3),
     Sample("nsys_csv/same_run.csv", CSV, 3),
     Sample("nsys_csv/beside_cuda_gpu_trace.csv", CSV, 2, "beside_*"),
     Sample("nsys_csv/cuda_gpu_kern_sum.csv", CSV, 2),

@@ -21,13 +21,14 @@ from trace_budget.io.inflate import PlainStream
 from trace_budget.readers.csv_trace import NO_MARKERS
 from trace_budget.readers.records import Records, trace_of
 from trace_budget.readers.xla.xspace import xspace_type
+from trace_budget.schema import caveats
 from trace_budget.schema.tables import MARKERS
 from trace_budget.schema.trace import Trace
 
 _MARKS = (b"/device:", b"/host:")
 _FIRST_BYTES = 1024
-_DEVICE = re.compile(r"^/device:(?:GPU|TPU):(\d+)")
-_STREAM = re.compile(r"^Stream #(\d+)")
+_DEVICE = re.compile(r"^/device:(?:GPU|TPU):(\d{1,9})(?!\d)")
+_STREAM = re.compile(r"^Stream #(\d{1,18})(?!\d)")
 _OPS, _STEPS, _HOST = "XLA Ops", "Steps", "/host:"
 _CALL = re.compile(r"^(?:cu|hip|roc)[A-Za-z_]*[a-z]")
 _COPY = re.compile(r"^Memcpy[HDPO]2[HDPO]")
@@ -67,7 +68,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
         raise InputError("a damaged XSpace", where=str(path), expected=whole, found=str(error)) from error
     ops = pl.DataFrame(list(_device_rows(planes)), schema=_OP_COLUMNS, orient="row")
     if not ops.height:
-        names = ", ".join(sorted(plane.name for plane in planes)[:6]) or "none"
+        names = ", ".join(sorted(ascii(_text(plane.name)) for plane in planes)[:6]) or "none"
         raise InputError("no device work", where=str(path), expected="lines of /device:GPU:N", found=f"planes {names}")
     calls = pl.DataFrame(list(_host_rows(planes)), schema=_CALL_COLUMNS, orient="row")
     records = Records(ops, calls, _steps(planes), ("correlation",), earliest_ns=0)
@@ -77,13 +78,15 @@ def _read(path: Path, options: ReadOptions) -> Trace:
 def _device_rows(planes: Any) -> Iterator[tuple[object, ...]]:
     """Device work: what runs on streams, or, on a device without streams, the ops of XLA."""
     for plane in planes:
-        device = _DEVICE.match(plane.name)
+        device = _DEVICE.match(_text(plane.name))
         if not device:
             continue
         names, correlation = _names(plane.event_metadata), _stat_id(plane, "correlation_id")
-        streams = [(line, match) for line in plane.lines if (match := _STREAM.match(line.name or line.display_name))]
+        streams = [
+            (line, match) for line in plane.lines if (match := _STREAM.match(_text(line.name or line.display_name)))
+        ]
         chosen = [(line, int(match[1])) for line, match in streams]
-        chosen = chosen or [(line, 0) for line in plane.lines if line.name == _OPS]
+        chosen = chosen or [(line, 0) for line in plane.lines if _text(line.name) == _OPS]
         for line, stream in chosen:
             for event in _timed(line):
                 start, end = _times(line, event)
@@ -99,7 +102,7 @@ def _kind(name: str) -> str:
 def _host_rows(planes: Any) -> Iterator[tuple[object, ...]]:
     """Driver and runtime calls of the host: events with a correlation id, by thread."""
     for number, plane in enumerate(planes):
-        if not plane.name.startswith(_HOST):
+        if not _text(plane.name).startswith(_HOST):
             continue
         names, correlation = _names(plane.event_metadata), _stat_id(plane, "correlation_id")
         for line in plane.lines:
@@ -113,10 +116,10 @@ def _steps(planes: Any) -> pl.DataFrame:
     """A range on the device for each event of its line `Steps`."""
     rows: list[tuple[object, ...]] = []
     for plane in planes:
-        device, names = _DEVICE.match(plane.name), _names(plane.event_metadata)
+        device, names = _DEVICE.match(_text(plane.name)), _names(plane.event_metadata)
         number = int(device[1]) if device else None
         for line in plane.lines if device else ():
-            for event in _timed(line) if line.name == _STEPS else ():
+            for event in _timed(line) if _text(line.name) == _STEPS else ():
                 text = f"step[#{names.get(event.metadata_id, '')}]"
                 rows.append(("gpu_annotation", text, None, None, number, *_times(line, event)))
     if not rows:
@@ -130,25 +133,32 @@ def _timed(line: Any) -> Iterator[Any]:
     return (event for event in line.events if not event.HasField("num_occurrences"))
 
 
-def _times(line: Any, event: Any) -> tuple[int, int]:
-    """Start and end in ns: picoseconds behind the time of the line, cut to whole ns."""
+def _times(line: Any, event: Any) -> tuple[int | None, int | None]:
+    """Start and end in ns: picoseconds behind the time of the line, cut to whole ns; None beyond any clock."""
     end_ps = event.offset_ps + event.duration_ps
-    return line.timestamp_ns + event.offset_ps // _PS, line.timestamp_ns + end_ps // _PS
+    times = (line.timestamp_ns + event.offset_ps // _PS, line.timestamp_ns + end_ps // _PS)
+    start, end = (time if abs(time) < caveats.LATEST_NS else None for time in times)
+    return start, end
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
 
 
 def _names(entries: Any) -> dict[int, str]:
-    return {entry.key: entry.value.name or entry.value.display_name for entry in entries}
+    return {entry.key: _text(entry.value.name or entry.value.display_name) for entry in entries}
 
 
 def _stat_id(plane: Any, name: str) -> int | None:
-    return next((entry.key for entry in plane.stat_metadata if entry.value.name == name), None)
+    return next((entry.key for entry in plane.stat_metadata if _text(entry.value.name) == name), None)
 
 
 def _stat(event: Any, metadata_id: int | None) -> int | None:
     """The whole number that an event states under this name."""
     for stat in event.stats if metadata_id is not None else ():
         if stat.metadata_id == metadata_id:
-            return int(stat.int64_value if stat.HasField("int64_value") else stat.uint64_value)
+            value = int(stat.int64_value if stat.HasField("int64_value") else stat.uint64_value)
+            return value if abs(value) < caveats.LATEST_NS else None
     return None
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-_INT64, _UINT64, _STRING, _MESSAGE = 3, 4, 9, 11  # types of descriptor.proto
+# Types of descriptor.proto; texts are taken as bytes, since a damaged one must not cost the file.
+_INT64, _UINT64, _TEXT, _MESSAGE = 3, 4, 12, 11
 _MESSAGES: dict[str, tuple[tuple[str, int, int, str], ...]] = {
     "XStat": (
         ("metadata_id", 1, _INT64, ""),
         ("uint64_value", 3, _UINT64, ""),
         ("int64_value", 4, _INT64, ""),
-        ("str_value", 5, _STRING, ""),
+        ("str_value", 5, _TEXT, ""),
         ("ref_value", 7, _UINT64, ""),
     ),
     "XEvent": (
@@ -26,16 +27,16 @@ _MESSAGES: dict[str, tuple[tuple[str, int, int, str], ...]] = {
     ),
     "XLine": (
         ("id", 1, _INT64, ""),
-        ("name", 2, _STRING, ""),
-        ("display_name", 11, _STRING, ""),
+        ("name", 2, _TEXT, ""),
+        ("display_name", 11, _TEXT, ""),
         ("timestamp_ns", 3, _INT64, ""),
         ("events", 4, _MESSAGE, "*XEvent"),
     ),
-    "XMetadata": (("id", 1, _INT64, ""), ("name", 2, _STRING, ""), ("display_name", 4, _STRING, "")),
+    "XMetadata": (("id", 1, _INT64, ""), ("name", 2, _TEXT, ""), ("display_name", 4, _TEXT, "")),
     "XEntry": (("key", 1, _INT64, ""), ("value", 2, _MESSAGE, "XMetadata")),
     "XPlane": (
         ("id", 1, _INT64, ""),
-        ("name", 2, _STRING, ""),
+        ("name", 2, _TEXT, ""),
         ("lines", 3, _MESSAGE, "*XLine"),
         ("event_metadata", 4, _MESSAGE, "*XEntry"),
         ("stat_metadata", 5, _MESSAGE, "*XEntry"),
