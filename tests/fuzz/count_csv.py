@@ -22,7 +22,9 @@ class Table:
 
 def rows_of(data: bytes, table: Table, ends: Callable[[Sequence[str]], bool] = lambda _: False) -> Iterator[Row]:
     """The rows below each header of the table."""
-    text = data.decode("utf-8", "replace").lstrip("\ufeff")
+    wide = data.startswith((b"\xff\xfe", b"\xfe\xff")) or data[1:2] == b"\0"
+    encoding = "utf-8" if not wide else "utf-16" if data[1:2] != b"\0" else "utf-16-le"
+    text = data.decode(encoding, "replace").lstrip("\ufeff")
     text = re.sub(r"\r+(\n|\Z)", r"\1", text)
     header: list[str] | None = None
     try:
