@@ -82,7 +82,7 @@ def _function(text: str) -> str | None:
     call = next((at for at in reversed(opened) if text[at] == "(" and at), None)
     if call is not None and _is_signature(text, call):
         head = text[:call]
-    elif not spaces and ("::" in text or text.endswith(">")):
+    elif (len(spaces) < 2 and text.endswith(">")) or (not spaces and "::" in text):
         head = text
     else:
         return None

@@ -123,7 +123,7 @@ def test_a_plot_that_fails_costs_no_answer(run: Run, monkeypatch: pytest.MonkeyP
 def test_plots_are_drawn_beside_the_answer(run: Run, tmp_path: Path) -> None:
     result = run("project", SEED, *ASKED, "--plot", "plot.svg")
     assert result.code == 0
-    assert result.out.startswith(b"gdn_fused\n")
+    assert result.out.startswith(b"NO-GO   0.352 % of a token expected, 1.00 % wanted   gdn_fused\n")
     assert result.line == "Wrote plot.svg"
     assert run("report", SEED, *ASKED, "-o", "page.html", "--plot", "again.svg", "-q").err == ""
     text = (tmp_path / "plot.svg").read_text()

@@ -81,8 +81,19 @@ def test_a_kernel_without_times_has_no_answer() -> None:
 
 
 def test_what_is_left_must_not_be_shorter_than_kernels_ever_are() -> None:
-    """The shortest 1 % of these kernels take 2 us: `gdn` (13 us) can lose 10.75 us, and 12 only with its launch."""
-    ways = {2.0: "yes", 2.15: "yes", 2.4: "only if removed", 2.55: "only if removed", 2.7: "no"}
+    """The shortest 1 % of these kernels take 2 us: `gdn` (13 us) can lose 10.75 us, and 12 only with its launch.
+
+    With the usual loss of integration it has to lose twice as much.
+    """
+    ways = {
+        1.0: "yes",
+        1.05: "yes",
+        1.1: "on paper",
+        2.15: "on paper",
+        2.4: "only if removed",
+        2.55: "only if removed",
+        2.7: "no",
+    }
     trace = graph_steps(CHAIN, 1_000, steps=8)
     for target_pct, can in ways.items():
         rows, _ = threshold(api.analyse(trace), TokenInput(), Policy(target_pct=target_pct))

@@ -30,20 +30,46 @@ def test_us_a_call_and_us_a_step_that_part_are_explained() -> None:
     assert savings(answered(kernels_alone, Scope(steps="0"))).title == FROM_STEP_ON
 
 
-def test_the_first_line_names_what_it_takes_off_and_multiplies() -> None:
+def line(report: Report, begin: str) -> str:
+    return next(line.text for line in report.lines if line.text.startswith(begin))
+
+
+def test_verdict_and_answer_come_first_and_the_product_multiplies() -> None:
     closed = graph_steps([("k", 20.0), ("rest", 80.0)] * 8, 1_000)
-    first = answered(closed, per_step_us=6.0, hit_rate=Range(0.5, 0.5)).lines[1].text
-    assert first.startswith("4.000 us a call x 8 calls")
-    assert " x hit 0.5 - 6.000 us a step = 0.0100 ms of" in first
+    report = answered(closed, per_step_us=6.0, hit_rate=Range(0.5, 0.5))
+    assert report.lines[0].text.startswith(f"{report.document['verdict']}   ")
+    assert "of a token expected, 1.00 % wanted   k" in report.lines[0].text
+    saves = line(report, "saves")
+    assert "4.000 us x 8 calls" in saves
+    assert " x hit 0.5 - 6.000 us a step = 10.000 of" in saves
 
 
-def test_the_median_is_of_the_calls_that_have_times() -> None:
-    trace = hand_trace([Op("k", 100.0 * index, None if index < 3 else 40.0) for index in range(8)])
-    assert "(median of 5)" in answered(trace, Scope(steps="0")).lines[2].text
-
-
-def test_the_first_line_multiplies_also_where_calls_have_no_times() -> None:
+def test_the_product_multiplies_also_where_calls_have_no_times() -> None:
     trace = hand_trace([Op("k", 100.0 * index, None if index == 2 else 40.0) for index in range(8)])
-    first = answered(trace, Scope(steps="0")).lines[1].text
-    assert first.startswith("4.000 us a call x 8 calls = 0.0320 ms of")
+    assert "4.000 us x 8 calls = 32.000 of" in line(answered(trace, Scope(steps="0")), "saves")
     assert savings(answered(trace, Scope(steps="0"))).frame["us_per_step"][3] == pytest.approx(32.0)
+
+
+def test_what_a_call_takes_and_the_needed_speed_up_fit_together() -> None:
+    closed = graph_steps([("k", 20.0), ("rest", 80.0)] * 8, 1_000)
+    needs = line(answered(closed), "needs")
+    # 1 % of a token of about 800 us in 8 calls is about 1 us a call of 20
+    assert "a call takes 20.000 us" in needs
+    required = float(needs.split()[1])
+    assert f"({20 / (20 - required):.2f}x)" in needs
+
+
+def test_an_invalid_saving_ends_with_its_reason() -> None:
+    closed = graph_steps([("k", 20.0), ("rest", 80.0)] * 8, 1_000)
+    report = api.candidate_report(closed, Candidate("", Change(saving_us=40.0), Selection("k")))
+    assert [line.text.split()[0] for line in report.lines] == ["INVALID", "the"]
+    assert all(table.limit == 0 for table in report.tables)
+
+
+def test_throughput_is_that_of_the_token() -> None:
+    closed = graph_steps([("k", 20.0), ("rest", 80.0)] * 8, 1_000)
+    facts = answered(closed).document
+    per_second = facts["throughput"]["tokens_per_s_per_sequence"]  # type: ignore[index]
+    assert per_second == pytest.approx(1e6 / facts["token"]["token_us"])  # type: ignore[index]
+    saved = facts["pct"]["expected"]  # type: ignore[index]
+    assert facts["throughput"]["gain_pct"]["expected"] == pytest.approx(100 * saved / (100 - saved))  # type: ignore[index]

@@ -21,9 +21,10 @@ def threshold(found: Found, asked: TokenInput, policy: Policy) -> tuple[pl.DataF
     """One row per kernel, most time first: calls_per_step, required_ns_per_call, ceiling_ns_per_call, attainable.
 
     `required_ns_per_call` reaches the target if every saved ns reached the token; `ceiling_ns_per_call` is the mean
-    duration: no replacement can save more. `required_with_dilution_ns` adds the usual loss of integration. `can` is
-    `yes` (with that loss, too), `on paper` (only without it), `only if removed` where what is left would be shorter
-    than kernels of this trace ever are, or `no`.
+    duration: no replacement can save more. `required_with_dilution_ns` adds the usual loss of integration;
+    `required_speedup` is what the first of them asks of the kernel. `can` is `yes` where both are within reach, `on
+    paper` where only the first is, `only if removed` where what is left would be shorter than kernels of this trace
+    ever are, and `no`.
     """
     token = token_of(found.steps, asked, found.trace)
     target_ns = policy.target_pct / 100.0 * token.token_ns * token.tokens_per_step
@@ -40,18 +41,7 @@ def threshold(found: Found, asked: TokenInput, policy: Policy) -> tuple[pl.DataF
             ),
         )
         .with_columns((pl.col("required_ns_per_call") <= pl.col("ceiling_ns_per_call")).alias("attainable"))
-        .with_columns(
-            pl.when(pl.col("attainable").is_null())
-            .then(None)
-            .when(~pl.col("attainable"))
-            .then(pl.lit("no"))
-            .when(_left("required_ns_per_call") < floor_ns)
-            .then(pl.lit("only if removed"))
-            .when(_left("required_with_dilution_ns") < floor_ns)
-            .then(pl.lit("on paper"))
-            .otherwise(pl.lit("yes"))
-            .alias("can")
-        )
+        .with_columns(_can(floor_ns).alias("can"), _speedup().alias("required_speedup"))
         .select(
             "kernel",
             "calls_per_step",
@@ -62,6 +52,27 @@ def threshold(found: Found, asked: TokenInput, policy: Policy) -> tuple[pl.DataF
             "ceiling_pct",
             "attainable",
             "can",
+            "required_speedup",
         ),
         token,
     )
+
+
+def _can(floor_ns: float) -> pl.Expr:
+    """Whether a kernel can save what it must, and on which condition."""
+    return (
+        pl.when(pl.col("attainable").is_null())
+        .then(None)
+        .when(~pl.col("attainable"))
+        .then(pl.lit("no"))
+        .when(_left("required_ns_per_call") < floor_ns)
+        .then(pl.lit("only if removed"))
+        .when(_left("required_with_dilution_ns") < floor_ns)
+        .then(pl.lit("on paper"))
+        .otherwise(pl.lit("yes"))
+    )
+
+
+def _speedup() -> pl.Expr:
+    ceiling, required = pl.col("ceiling_ns_per_call"), pl.col("required_ns_per_call")
+    return pl.when(required < ceiling).then(ceiling / (ceiling - required))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from trace_budget.schema.report import Line, Report, Table
 from trace_budget.schema.trace import SEVERITIES, Caveat
 from trace_budget.text import cells, cut_middle, safe
 
+_UNIT = re.compile(r"(?<=[0-9]) (?=(?:us|ms|ns|s|%|x|calls?|tokens/s|steps?|layers)\b|%)")
 WIDTH = 80
 GAP = 2
 NARROWEST_TEXT = 16
@@ -79,7 +81,14 @@ def _wrapped(text: str, width: int) -> str:
     if cells(text) <= width:
         return text
     indent = " " * (len(text) - len(text.lstrip()) + 2)
-    return "\n".join(textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False))
+    return "\n".join(_lines_of(text, width, indent))
+
+
+def _lines_of(text: str, width: int, indent: str = "") -> list[str]:
+    """The text on lines of at most `width`; no number is parted from its unit."""
+    kept = _UNIT.sub("\u00a0", text)
+    lines = textwrap.wrap(kept, width, subsequent_indent=indent, break_on_hyphens=False)
+    return [line.replace("\u00a0", " ") for line in lines]
 
 
 def _caveat_lines(caveats: tuple[Caveat, ...]) -> list[Line]:
@@ -174,7 +183,7 @@ def _cell_lines(column: ShownColumn, width: int) -> list[list[str]]:
     if column.numeric:
         return [[cell] for cell in column.cells]
     if column.prose:
-        return [textwrap.wrap(cell, width, break_on_hyphens=False) or [""] for cell in column.cells]
+        return [_lines_of(cell, width) or [""] for cell in column.cells]
     return [[cell] for cell in column.short(width)]
 
 

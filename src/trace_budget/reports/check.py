@@ -53,7 +53,17 @@ def check_report(checked: list[Checked], across: tuple[Caveat, ...]) -> Report:
         TableColumn("text", "what it means", prose=True),
     )
     first = trace_facts(checked[0].trace) if len(checked) == 1 else None
-    return Report("trace-budget/check/1", document, first, lines, (Table("findings", "", columns, frame),))
+    return Report("trace-budget/check/1", document, first, lines, _tables(frame, columns, len(checked)))
+
+
+def _tables(frame: pl.DataFrame, columns: tuple[TableColumn, ...], traces: int) -> tuple[Table, ...]:
+    """The findings; of several traces a table each to read, and all of them together for files."""
+    if traces == 1:
+        return (Table("findings", "", columns, frame),)
+    each = frame.partition_by("trace", maintain_order=True)
+    named = ("of all together" if rows["trace"][0] == "all" else str(rows["trace"][0]) for rows in each)
+    shown = (Table("findings", title, columns, rows) for title, rows in zip(named, each, strict=True))
+    return (Table("findings", "", columns, frame, 0), *shown)
 
 
 def _row(path: str, finding: Caveat) -> tuple[str, str, str, int, str]:

@@ -9,11 +9,11 @@ from trace_budget.projection.estimate import Estimate
 from trace_budget.projection.match import only
 from trace_budget.projection.token import Token
 from trace_budget.projection.verdict import DILUTION_STATED
-from trace_budget.reports.structure import head, micros, steps_facts
+from trace_budget.reports.structure import head, kernels_of, micros, steps_facts
 from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Policy, Range
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
-from trace_budget.units import show_count, show_number, show_pct, show_us, us_from_ns
+from trace_budget.units import show_count, show_pct, show_us, us_from_ns
 
 
 def threshold_report(
@@ -25,15 +25,16 @@ def threshold_report(
     columns = (
         TableColumn("kernel", "kernel"),
         TableColumn("calls_per_step", "calls/step"),
-        TableColumn("required_us_per_call", "must save us/call", 3),
-        TableColumn("ceiling_us_per_call", "mean us/call", 3),
+        TableColumn("ceiling_us_per_call", "mean us", 2),
         TableColumn("ceiling_pct", "% of token", 2),
+        TableColumn("required_us_per_call", "must save us", 3),
+        TableColumn("required_speedup", "needed speed-up", 2),
         TableColumn("can", "can"),
     )
     usual = policy.dilution if policy.dilution is not None else DILUTION_STATED
     text = (
         f"{show_pct(policy.target_pct)} of a token of {show_us(us_from_ns(token.token_ns))} us is"
-        f" {show_us(target_us)} us a step; integration usually loses part of it: aim at {1 / usual:.3g} times as much"
+        f" {show_us(target_us)} us a step. `on paper`: not with the usual loss of integration ({usual:g} is left)"
     )
     floor_ns = dispatch_floor(found.trace).floor_ns
     shortest = f"99 % of the kernels here take {show_us(us_from_ns(floor_ns))} us or more" if floor_ns else ""
@@ -51,7 +52,7 @@ def threshold_report(
         document,
         trace_facts(found.trace),
         (Line(text), *([Line(shortest)] if shortest else []), *head(found)),
-        (Table("threshold", "", columns, frame, limit),),
+        (Table("threshold", "", columns, frame, limit, kernels_of(found)),),
         (),
         caveats,
     )
@@ -63,13 +64,14 @@ def estimate_report(
     """The arithmetic alone: every factor is the user's."""
     hits = f"{hit.high:g}" if hit.low == hit.high else f"{hit.low:g} to {hit.high:g}"
     split = f" / {tokens_per_step:g} tokens a step" if tokens_per_step != 1 else ""
-    arithmetic = (
-        f"{show_us(saving_us)} us a call x {show_count(result.calls)} calls x hit {hits}{split} = "
-        f"{show_us(result.saving_us_per_token)} us of {show_number(token_us / 1000, 3)} ms a token"
-        f" = {show_number(result.pct, 5)} %"
+    usual = result.required_us_per_call / DILUTION_STATED
+    answer = (
+        f"{show_pct(result.pct)} of a token on paper, {show_pct(target_pct)} wanted",
+        f"saves   {show_us(saving_us)} us x {show_count(result.calls)} calls x hit {hits}{split} = "
+        f"{show_us(result.saving_us_per_token)} of {show_us(token_us)} us a token",
+        f"needs   {show_us(result.required_us_per_call)} us a call for {show_pct(target_pct)},"
+        f" {show_us(usual)} us where {DILUTION_STATED:g} is left after integration",
     )
-    required = show_us(result.required_us_per_call)
-    inverse = f"for {show_pct(target_pct)}: {required} us a call, more with what integration loses"
     note = Line("an upper bound from stated figures: no overlap, no launch limits, nothing lost in integration", "dim")
     document = {
         "saving_us_per_call": saving_us,
@@ -86,8 +88,9 @@ def estimate_report(
         "required_us_per_call": result.required_us_per_call,
     }
     frame = pl.DataFrame({k: [v] for k, v in document.items() if isinstance(v, (int, float))})
-    table = Table("estimate", "", _estimate_columns(target_pct), frame)
-    return Report("trace-budget/estimate/1", document, None, (Line(arithmetic), Line(inverse), note), (table,))
+    table = Table("estimate", "", _estimate_columns(target_pct), frame, 0)
+    lines = (*(Line(text) for text in answer), note)
+    return Report("trace-budget/estimate/1", document, None, lines, (table,))
 
 
 def _estimate_columns(target_pct: float) -> tuple[TableColumn, ...]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from trace_budget.projection.mixture import Mixture
+from trace_budget.reports import screen
 from trace_budget.reports.project import pct_facts, project_report
 from trace_budget.schema.band import Band
 from trace_budget.schema.findings import Found
@@ -48,9 +49,12 @@ def mixture_report(found: Found, mixture: Mixture, policy: Policy) -> Report:
     saving, others = base.tables[0], whole.tables[1:]
     title = "; ".join(filter(None, (f"phase {mixture.main_phase}", saving.title)))
     tables = (Table("mixture", "", COLUMNS, rows), replace(saving, title=title), *others)
-    heading = [line for line in whole.lines if line.style in ("title", "bad")]
-    figures = [line for line in base.lines if line.style not in ("title", "bad")]
-    return replace(whole, document=document, lines=(*heading, *_headline(mixture), *figures), tables=tables)
+    weighted = mixture.weighted(policy)
+    if weighted.verdict.verdict == "INVALID":
+        return replace(whole, document=document, tables=(replace(tables[0], limit=0), *whole.tables))
+    figures = (*_headline(mixture), *screen.figure_lines(found, mixture.main), *screen.settle_lines(weighted))
+    lines = (*screen.verdict_lines(found, weighted), *figures)
+    return replace(whole, document=document, lines=lines, tables=tables)
 
 
 def _row(phase: str, share: float, step_ns: float, saved_ns: Band) -> dict[str, object]:

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
 from trace_budget.projection.evidence import QUESTIONS
 from trace_budget.projection.project import Projection
+from trace_budget.reports import screen
 from trace_budget.reports.readings import projected
 from trace_budget.reports.structure import steps_facts
 from trace_budget.schema.band import Band
 from trace_budget.schema.documents import Verdict, verdict_of
 from trace_budget.schema.findings import Found
 from trace_budget.schema.report import Json, Line, Report, Table, TableColumn, trace_facts
-from trace_budget.units import show_count, show_number, show_pct, show_us, us_from_ns
+from trace_budget.units import us_from_ns
 
-STYLES = {"GO": "good", "MARGINAL": "warn", "NO-GO": "bad", "INVALID": "bad"}
 SCHEMA = "trace-budget/verdict/1"
 APART = 0.005  # relative: figures that differ more are worth a word
+BOUND = Line("projected from the trace: a bound within the model, not a measurement", "dim")
 FROM_STEP_ON = "from us/step on: what waits, overlap, hit rate, costs, missing times leave"
 
 
 def project_report(found: Found, projection: Projection) -> Report:
     """The Report of one projection."""
+    tables = (_saving_table(projection), _evidence_table(projection))
+    lines = screen.verdict_lines(found, projection)
+    if projection.verdict.verdict == "INVALID":  # figures that are of no use are for files alone
+        tables = (replace(tables[0], limit=0), replace(tables[1], limit=0))
+    else:
+        lines += (*screen.figure_lines(found, projection), *screen.settle_lines(projection), BOUND)
+    facts = {"throughput": screen.throughput_facts(found, projection), "steps_by": steps_facts(found)}
     return Report(
-        SCHEMA,
-        {**document(projection), "steps_by": steps_facts(found)},
-        trace_facts(found.trace),
-        _lines(projection),
-        (_saving_table(projection), _evidence_table(projection)),
-        _verdict_lines(projection),
-        projection.caveats,
+        SCHEMA, {**document(projection), **facts}, trace_facts(found.trace), lines, tables, (), projection.caveats
     )
 
 
@@ -166,67 +170,6 @@ def _range(band_ns: Band) -> dict[str, float]:
     return band_ns.each(us_from_ns).named()
 
 
-def _lines(p: Projection) -> tuple[Line, ...]:
-    saved = us_from_ns(float(p.saving.expected.mean()))
-    m, token_ms = p.match, us_from_ns(p.token.token_ns) / 1000
-    hit = f" x hit {p.hit_rate.high:g}" if p.hit_rate.high != 1 else ""
-    per_token = us_from_ns(p.limits.naive) / p.token.tokens_per_step
-    layers = f" ({m.layers_hit} of {m.layers} layers{m.of_type})" if m.layers else ""
-    cost = f" - {show_us(p.candidate.per_step_us)} us a step" if p.candidate.per_step_us else ""
-    split = f" / {p.token.tokens_per_step:g} tokens a step" if p.token.tokens_per_step != 1 else ""
-    arithmetic = (
-        f"{show_us(saved)} us a call x {show_count(m.calls_per_step)} calls{layers}{hit}{cost}{split} = "
-        f"{show_number(per_token / 1000, 4)} ms of {show_number(token_ms, 3)} ms a token = {show_pct(p.pct.naive)}"
-    )
-    durations = m.ops["dur_ns"].drop_nulls().to_numpy()
-    median, mean = us_from_ns(float(_median(durations))), us_from_ns(float(durations.mean()))
-    apart = f", mean {show_us(mean)}" if abs(mean - median) > APART * median else ""
-    today = (
-        f"today {show_us(median)} us a call (median of {durations.size}{apart}),"
-        f" {show_pct(p.pct.ceiling)} of the token in all: the ceiling"
-    )
-    return (
-        Line(m.kernel, "title"),
-        *([Line("INVALID, see below: these figures are of no use", "bad")] if p.verdict.verdict == "INVALID" else []),
-        Line(arithmetic),
-        Line(today),
-        Line(_token_line(p), "dim"),
-        Line(_target_line(p)),
-    )
-
-
-def _token_line(p: Projection) -> str:
-    token = p.token
-    step, busy = show_us(us_from_ns(token.step_ns)), show_us(us_from_ns(token.busy_ns))
-    text = f"step {step} us ({token.measure}, median of {token.steps}), busy {busy} us"
-    text += _pace(p)
-    if token.source == "user":
-        text += f"; token {show_us(us_from_ns(token.token_ns))} us as stated"
-    return text
-
-
-def _pace(p: Projection) -> str:
-    """Who sets the pace, and what the host leaves of a step."""
-    pace, headroom = p.limits.pace, p.limits.headroom_ns
-    if pace == "unknown":
-        return ""
-    spare = f", headroom {show_us(us_from_ns(headroom))} us" if headroom is not None and pace != "outside" else ""
-    who = "something outside may set" if pace == "outside" else f"the {pace} sets"
-    return f"; {who} the pace{spare}"
-
-
-def _target_line(p: Projection) -> str:
-    need, diluted = p.required.plain_ns, p.required.diluted_ns
-    if need is None:
-        return "no call is hit: no saving per call reaches the target"
-    text = f"for {show_pct(p.required.target_pct)}: {show_us(us_from_ns(need))} us a call"
-    if diluted is not None:
-        text += (
-            f", {show_us(us_from_ns(diluted))} us with the usual loss of integration (x {p.verdict.dilution:g} arrives)"
-        )
-    return f"{text}; the kernel has {show_us(us_from_ns(p.required.ceiling_ns))}"
-
-
 def _saving_table(p: Projection) -> Table:
     """Saving per call, layer, step and token in us and % : low, expected, high, and the two simpler figures."""
     calls = p.match.calls_per_step
@@ -263,7 +206,8 @@ def _saving_table(p: Projection) -> Table:
         TableColumn("pct_of_token", "% of token", 3),
     )
     apart = any(abs(call * calls - step) > APART * abs(call * calls) for _, step, _, call in rows[:3])
-    return Table("saving", FROM_STEP_ON if apart else "", columns, frame)
+    differ = apart or any(abs(pct - p.pct.expected) > APART * abs(p.pct.expected) for _, _, pct, _ in rows)
+    return Table("saving", FROM_STEP_ON if apart else "", columns, frame, None if differ else 0)
 
 
 def _evidence_table(p: Projection) -> Table:
@@ -281,20 +225,3 @@ def _evidence_table(p: Projection) -> Table:
         TableColumn("answer", "answer", prose=True),
     )
     return Table("evidence", "evidence (A measured here, B measured with control, C stated, D unknown)", columns, frame)
-
-
-def _verdict_lines(p: Projection) -> tuple[Line, ...]:
-    lines = [Line(f"{p.verdict.verdict}: {p.verdict.why}", STYLES[p.verdict.verdict])]
-    lines += [Line(f"  also: {each.text}") for each in p.verdict.blockers[1:] if each.code != "missing_evidence"]
-    options = list(dict.fromkeys(each.option for each in p.verdict.blockers if each.option))
-    lines += [Line("to settle: " + "; ".join(options), "dim")] if options else []
-    if p.verdict.verdict in ("GO", "MARGINAL") and p.runs_needed:
-        seen = show_pct(p.pct.expected * p.verdict.dilution)
-        text = (
-            f"an endpoint A/B needs about {p.runs_needed} runs an arm, or {p.pairs_needed} interleaved pairs,"
-            f" to see {seen}, the expected % x dilution {p.verdict.dilution:g}"
-        )
-        lines.append(Line(text, "dim"))
-    if p.verdict.verdict != "INVALID":
-        lines.append(Line("projected from the trace: a bound within the model, not a measurement", "dim"))
-    return tuple(lines)

@@ -11,7 +11,10 @@ from trace_budget.reports.readings import structural
 from trace_budget.schema.findings import Found, Segment
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Trace
+from trace_budget.text import cut_middle
 from trace_budget.units import show_count, show_us, us_from_ns
+
+MOST_METHOD = 40
 
 
 def micros(frame: pl.DataFrame) -> pl.DataFrame:
@@ -29,6 +32,12 @@ def _renamed(column: str) -> str:
     )
 
 
+def kernels_of(found: Found) -> tuple[str, ...]:
+    """Every kernel of the trace: what labels are told apart from."""
+    names: list[str] = found.trace.gpu_ops["name"].unique(maintain_order=True).cast(pl.String).drop_nulls().to_list()
+    return tuple(names)
+
+
 def steps_facts(found: Found) -> dict[str, object]:
     """The `steps_by` object of every JSON document that holds figures per step: how sure the steps are."""
     steps = found.steps
@@ -41,9 +50,9 @@ def head(found: Found) -> tuple[Line, ...]:
     steps, layers = found.steps, found.layers
     used = len(steps.used)
     text = (
-        f"{used} of {steps.frame.height} step(s) counted, phase {steps.phase}, by {steps.method}"
-        f" ({steps.confidence} confidence); step {show_us(us_from_ns(steps.step_ns))} us;"
-        f" {layers.layers or 'no'} layers by {layers.method} ({layers.confidence})"
+        f"{steps.phase}, {used} of {steps.frame.height} step(s), by {cut_middle(steps.method, MOST_METHOD)}"
+        f" ({steps.confidence}); step {show_us(us_from_ns(steps.step_ns))} us;"
+        f" {layers.layers or 'no'} layers by {cut_middle(layers.method, MOST_METHOD)} ({layers.confidence})"
     )
     return (Line(text),)
 
@@ -60,13 +69,14 @@ def kernels_report(found: Found, kernel: str | None = None) -> Report:
         TableColumn("calls_per_step", "calls/step"),
         TableColumn("layers_hit", "layers"),
         *(TableColumn(name, "of type", prose=True) for name in _types(found)),
-        TableColumn("median_us", "median us", 2),
+        TableColumn("mean_us", "mean us", 2),
         TableColumn("us_per_step", "us/step", 1),
         TableColumn("pct_of_step", "% step", 2),
         TableColumn("exposed_us_per_step", "exposed us", 1),
     )
     document = {"phase": found.steps.phase, "step_us": us_from_ns(found.steps.step_ns), "rows": rows.to_dicts()}
-    return _report("kernels", found, document, head(found), (Table("kernels", "", columns, rows),))
+    table = Table("kernels", "", columns, rows, among=kernels_of(found))
+    return _report("kernels", found, document, head(found), (table,))
 
 
 def _types(found: Found) -> tuple[str, ...]:
@@ -153,7 +163,8 @@ def layers_report(found: Found, kernel: str | None = None) -> Report:
         f"{show_count(layers.layers)} layers{f' ({kinds})' if kinds else ''}; one row per call site of a layer"
         " (--format csv writes the whole layer x kernel map)"
     )
-    tables = (Table("layers", "layer x kernel map", _MAP_COLUMNS, rows, 0), Table("sites", "", _SITE_COLUMNS, sites))
+    sites_table = Table("sites", "", _SITE_COLUMNS, sites, among=kernels_of(found))
+    tables = (Table("layers", "layer x kernel map", _MAP_COLUMNS, rows, 0), sites_table)
     return _report("layers", found, document, (*head(found), Line(text, "dim")), tables)
 
 

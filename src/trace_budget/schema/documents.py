@@ -154,6 +154,7 @@ class Verdict(Struct, frozen=True):
     reason: str
     why: str
     steps_by: StepsBy | UnsetType = UNSET
+    throughput: Mapping[str, Any] | UnsetType | None = UNSET
     phase: str | UnsetType = UNSET
     mixture: Mapping[str, Any] | UnsetType = UNSET
 
