@@ -80,11 +80,11 @@ def _busy(p: Projection) -> str:
 
 
 def _pace(p: Projection) -> str:
-    """Who sets the pace, and what the host leaves of a step."""
+    """Who sets the pace, and what the host leaves of a step where that is the host."""
     pace, headroom = p.limits.pace, p.limits.headroom_ns
     if pace == "unknown":
         return ""
-    spare = f", headroom {show_us(us_from_ns(headroom))} us" if headroom is not None and pace != "outside" else ""
+    spare = f" (headroom {show_us(us_from_ns(headroom))} us)" if headroom is not None and pace == "host" else ""
     return f"{'something outside may set' if pace == 'outside' else f'the {pace} sets'} the pace{spare}; "
 
 
