@@ -45,7 +45,7 @@ def figure_lines(found: Found, p: Projection) -> tuple[Line, ...]:
     spread = f"range   {show_pct(p.pct.low)} to {show_pct(p.pct.high)}"
     return (
         Line(_arithmetic(p)),
-        Line(f"{spread}; {_overlap(p)}; {_pace(p)}device busy {_busy(p)}"),
+        Line(f"{spread}; {_overlap(p)}; {_pace(p)}"),
         Line(f"needs   {_needs(p)}"),
         *(Line(f"serves  {text}") for text in _served(found, p)),
         Line(f"read as {_read_as(found, p)}", "dim"),
@@ -72,7 +72,7 @@ def _overlap(p: Projection) -> str:
     """How much of the kernel other work covers."""
     durations = float(p.match.ops["dur_ns"].sum() or 0)
     hidden = 1.0 - float(p.match.ops["solo_ns"].sum() or 0) / durations if durations else 0.0
-    return "nothing overlaps it" if hidden < HIDDEN else f"other work covers {show_number(100 * hidden, 0)} % of it"
+    return "no overlap" if hidden < HIDDEN else f"{show_number(100 * hidden, 0)} % of it overlaps"
 
 
 def _busy(p: Projection) -> str:
@@ -80,12 +80,15 @@ def _busy(p: Projection) -> str:
 
 
 def _pace(p: Projection) -> str:
-    """Who sets the pace, and what the host leaves of a step where that is the host."""
-    pace, headroom = p.limits.pace, p.limits.headroom_ns
+    """Who sets the pace, how busy the device is, and what the host leaves of a step where that is the host."""
+    pace, headroom, busy = p.limits.pace, p.limits.headroom_ns, f"{_busy(p)} busy"
     if pace == "unknown":
-        return ""
-    spare = f" (headroom {show_us(us_from_ns(headroom))} us)" if headroom is not None and pace == "host" else ""
-    return f"{'something outside may set' if pace == 'outside' else f'the {pace} sets'} the pace{spare}; "
+        return f"device {busy}"
+    spare = f", headroom {show_us(us_from_ns(headroom))} us" if headroom is not None and pace == "host" else ""
+    if pace == "device":
+        return f"device sets the pace ({busy})"
+    who = "something outside may set" if pace == "outside" else "host sets"
+    return f"{who} the pace (device {busy}{spare})"
 
 
 def _needs(p: Projection) -> str:
