@@ -73,7 +73,8 @@ _NSYS_ENDS = (
 
 def _nsys(data: bytes) -> int:
     timeline = _counted(data, _NSYS, _ends_report)
-    return timeline or _counted(data, _NSYS_SUMS, _ends_report)
+    # Sums of one name are added up.
+    return timeline or len({row["Name"] for row in rows_of(data, _NSYS_SUMS, _ends_report)})
 
 
 def _ends_report(cells: Sequence[str]) -> bool:
