@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import UNSET, Struct, UnsetType, convert
+from msgspec import UNSET, Struct, UnsetType, convert, field
 
 
 class Ends(Struct, frozen=True):
@@ -134,6 +134,22 @@ class StepsBy(Struct, frozen=True):
     counted: int
 
 
+class Reading(Struct, frozen=True):
+    """One way to understand the trace, with what speaks for and against it, and its own figures."""
+
+    level: str
+    method: str
+    confidence: str
+    for_: tuple[str, ...] = field(name="for")
+    against: tuple[str, ...]
+    token_us: float | None
+    calls_per_step: float | int | None
+    layers: int | None
+    pct: Ends | None
+    verdict: str | None
+    settle: str | None
+
+
 class Verdict(Struct, frozen=True):
     """`trace-budget/verdict/1`, the answer of `project`."""
 
@@ -153,6 +169,8 @@ class Verdict(Struct, frozen=True):
     verdict: str
     reason: str
     why: str
+    blockers: tuple[Any, ...]
+    readings: tuple[Reading, ...]
     steps_by: StepsBy | UnsetType = UNSET
     throughput: Mapping[str, Any] | UnsetType | None = UNSET
     phase: str | UnsetType = UNSET
@@ -175,6 +193,9 @@ class Realised(Struct, frozen=True):
     steps: Mapping[str, int]
     saving_us: float
     pct: float
+    drift_us: float | None
+    corrected_us: float | None
+    corrected_pct: float | None
     ci95_us: tuple[float, float] | None
     resolved: bool | None
 
