@@ -77,6 +77,8 @@ GPU_OPS = TableSpec(
         *(Column(f"grid_{axis}", pl.Int32(), f"grid size {axis}, as recorded", nullable=True) for axis in "xyz"),
         *(Column(f"block_{axis}", pl.Int32(), f"block (work-group) size {axis}", nullable=True) for axis in "xyz"),
         Column("bytes", pl.Int64(), "bytes moved by a copy or memset", nullable=True),
+        Column("group", pl.String(), "process group of a collective: name, ranks, and from>to of two", nullable=True),
+        Column("group_size", pl.Int32(), "ranks in that group", nullable=True),
     ),
 )
 

@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from trace_budget.errors import UsageError
 from trace_budget.projection.replay.dependencies import Edges
+from trace_budget.projection.replay.meetings import NOBODY, Meetings
 from trace_budget.projection.replay.native import Columns
 from trace_budget.projection.replay.prepared import Vanishing
 from trace_budget.projection.replay.propagation import OP, Shifts, Sweep, timed_events
 from trace_budget.projection.replay.stretch import Timeline
-from trace_budget.schema.findings import Int64Array
 from trace_budget.schema.trace import Caveat, Trace
-
-
-@dataclass(frozen=True, slots=True)
-class Meetings:
-    """Collectives of a job: `ops` (meetings x ranks) rows of each rank's timeline, `waited_ns` alike.
-
-    `offset_ns`: what to add to a rank's times so that collectives end together: host clocks need not agree.
-    """
-
-    ops: Int64Array
-    waited_ns: Int64Array
-    offset_ns: Int64Array
 
 
 def distinct_ranks(traces: Sequence[Trace]) -> None:
@@ -56,58 +42,116 @@ def unused_ranks(met: Meetings | None, others: int) -> tuple[Caveat, ...]:
     return (Caveat("rank_unused", text, others, "warning"),)
 
 
-def meetings(traces: Sequence[Trace], lines: Sequence[Timeline]) -> Meetings | None:
-    """Match the k-th call of each collective over all ranks; None when the ranks do not run the same ones.
-
-    The pure transfer time of a collective is its shortest duration over the ranks: the last to arrive does not wait.
-    """
-    keys = [_keys(trace, line) for trace, line in zip(traces, lines, strict=True)]
-    if not keys[0] or any(list(other) != list(keys[0]) for other in keys[1:]):
-        return None
-    ops = np.array([[rank[key] for rank in keys] for key in keys[0]], dtype=np.int64)
-    length = np.stack([line.end_ns[ops[:, r]] - line.start_ns[ops[:, r]] for r, line in enumerate(lines)], axis=1)
-    ends = np.stack([line.end_ns[ops[:, r]] for r, line in enumerate(lines)], axis=1)
-    offset = np.median(ends[:, :1] - ends, axis=0).astype(np.int64)
-    return Meetings(ops, length - length.min(axis=1, keepdims=True), offset)
-
-
-def _keys(trace: Trace, line: Timeline) -> dict[tuple[int, str, int], int]:
-    """(step, name, turn) -> row for the collectives of a timeline, in time order."""
-    rows = np.flatnonzero(line.waited_ns >= 0)
-    if line.next_start is not None:
-        rows = rows[rows != line.next_start]
-    names = trace.gpu_ops["name"].gather(line.op_id[rows]).cast(pl.String)
-    frame = pl.DataFrame({"step": line.step[rows] - line.step[0], "name": names})
-    turn = frame.select(pl.int_range(pl.len()).over("step", "name").alias("turn"))["turn"]
-    return dict(zip(zip(frame["step"], frame["name"], turn, strict=True), rows.tolist(), strict=True))
-
-
 def propagate_together(parts: Sequence[tuple[Timeline, Edges, Columns, Vanishing]], met: Meetings) -> list[Shifts]:
-    """Shifts of every rank in one pass over all of them; `parts` in the order of the columns of `met`."""
-    sweeps = [Sweep(*part) for part in parts]
-    waiting: dict[int, list[Columns | None]] = {}
-    place = [{int(op): meeting for meeting, op in enumerate(met.ops[:, rank])} for rank in range(len(parts))]
-    queue = sorted(
-        (time + int(met.offset_ns[rank]), rank, order, kind, index)
-        for rank, (line, *_) in enumerate(parts)
-        for order, (time, kind, index) in enumerate(sorted(zip(*(v.tolist() for v in timed_events(line)), strict=True)))
-    )
-    for _, rank, _, kind, index in queue:
-        meeting = place[rank].get(index) if kind == OP else None
-        if meeting is None:
-            sweeps[rank].step(kind, index)
-            continue
-        arrived = waiting.setdefault(meeting, [None] * len(parts))
-        arrived[rank] = sweeps[rank].begin(index)
-        if all(shifts is not None for shifts in arrived):
-            _leave(sweeps, met, meeting, [shifts for shifts in arrived if shifts is not None])
-    return [sweep.shifts() for sweep in sweeps]
+    """Shifts of every rank in one pass over all of them; `parts` in the order of the ranks of `met`.
+
+    Each rank goes on until something it needs has not come from another: times of different ranks are not compared.
+    """
+    runs = [_Run(rank, part, met) for rank, part in enumerate(parts)]
+    table = _Table(met, runs)
+    while any(not run.done for run in runs):
+        if not sum(run.advance(table) for run in runs):
+            # What is awaited lies outside of the recordings.
+            next(run for run in runs if not run.done).go_on_alone(table)
+    return [run.sweep.shifts() for run in runs]
 
 
-def _leave(sweeps: list[Sweep], met: Meetings, meeting: int, arrived: list[Columns]) -> None:
-    """All ranks are there: the collective moves as much as the rank that lets it move least."""
-    moved = tuple(
-        np.min([arrived[r][k] + float(met.waited_ns[meeting, r]) for r in range(len(sweeps))], axis=0) for k in range(3)
-    )
-    for rank, sweep in enumerate(sweeps):
-        sweep.finish(int(met.ops[meeting, rank]), (moved[0], moved[1], moved[2]))
+class _Run:
+    """One rank's events, and the calls it has entered that others have not let end."""
+
+    def __init__(self, rank: int, part: tuple[Timeline, Edges, Columns, Vanishing], met: Meetings) -> None:
+        line = part[0]
+        self.rank, self.line, self.sweep = rank, line, Sweep(*part)
+        mine = met.rank == rank
+        self.meeting = dict(zip(met.row[mine].tolist(), met.number[mine].tolist(), strict=True))
+        times, kinds, index = timed_events(line)
+        order = np.lexsort((index, kinds, times))
+        self.events = list(zip(times[order].tolist(), kinds[order].tolist(), index[order].tolist(), strict=True))
+        self.at = 0
+        self.entered: dict[int, Columns] = {}
+
+    @property
+    def done(self) -> bool:
+        return self.at == len(self.events) and not self.entered
+
+    def advance(self, table: _Table) -> bool:
+        """Take events up to the end of a call that others hold; whether there were any."""
+        before, waiting = self.at, len(self.entered)
+        self._leave(table)
+        while self.at < len(self.events):
+            time, kind, index = self.events[self.at]
+            if self.entered and time >= min(int(self.line.end_ns[row]) for row in self.entered):
+                self._leave(table)
+                if self.entered and time >= min(int(self.line.end_ns[row]) for row in self.entered):
+                    break
+            self.at += 1
+            if kind == OP and index in self.meeting:
+                self.entered[index] = self.sweep.begin(index)
+                table.enter(self.rank, index, self.meeting[index], self.entered[index])
+                self._leave(table)
+            else:
+                self.sweep.step(kind, index)
+        return self.at > before or len(self.entered) != waiting
+
+    def _leave(self, table: _Table) -> None:
+        for row in list(self.entered):
+            moved = table.moved(self.rank, row, self.meeting[row])
+            if moved is not None:
+                self._end(row, moved, table)
+
+    def _end(self, row: int, moved: Columns, table: _Table) -> None:
+        del self.entered[row]
+        self.sweep.finish(row, moved)
+        table.left(self.rank, row, self.meeting[row], self.sweep)
+
+    def go_on_alone(self, table: _Table) -> None:
+        """End the first call that is held as if its others were not known."""
+        if not self.entered:
+            self.at = len(self.events)
+            return
+        row = min(self.entered, key=lambda each: int(self.line.end_ns[each]))
+        low, expected, high = self.entered[row]
+        self._end(row, (np.minimum(low, 0.0), expected, high), table)
+
+
+class _Table:
+    """Who has come to each meeting, how much earlier, and when its sender was done."""
+
+    def __init__(self, met: Meetings, runs: Sequence[_Run]) -> None:
+        self.sender = met.sender.tolist()
+        self.missing = np.bincount(met.number).tolist()
+        self.came: dict[int, dict[int, Columns]] = {}
+        self.sent: dict[int, Columns] = {}
+        keys = zip(met.rank.tolist(), met.row.tolist(), strict=True)
+        values = zip(met.waited_ns.tolist(), met.slack_ns.tolist(), strict=True)
+        self.room = dict(zip(keys, values, strict=True))
+
+    def enter(self, rank: int, row: int, meeting: int, shifts: Columns) -> None:
+        """A rank is there, and could have come as much later as it waited."""
+        waited = float(self.room[rank, row][0])
+        self.came.setdefault(meeting, {})[rank] = (shifts[0] + waited, shifts[1] + waited, shifts[2] + waited)
+        self.missing[meeting] -= 1
+
+    def moved(self, rank: int, row: int, meeting: int) -> Columns | None:
+        """How much earlier the call of a rank ends; None while it cannot."""
+        sender = self.sender[meeting]
+        if sender == NOBODY:
+            return _least(list(self.came[meeting].values())) if not self.missing[meeting] else None
+        mine = self.came[meeting][rank]
+        if sender == rank:
+            return mine
+        if meeting not in self.sent:
+            return None
+        slack, sent = float(self.room[rank, row][1]), self.sent[meeting]
+        return _least([mine, (sent[0] + slack, sent[1] + slack, sent[2] + slack)])
+
+    def left(self, rank: int, row: int, meeting: int, sweep: Sweep) -> None:
+        """The sender's end lets the receiver go on."""
+        if self.sender[meeting] == rank:
+            low, expected, high = (state.end[row].copy() for state in (sweep.low, sweep.expected, sweep.high))
+            self.sent[meeting] = (low, expected, high)
+
+
+def _least(shifts: Sequence[Columns]) -> Columns:
+    low, expected, high = (np.min([each[bound] for each in shifts], axis=0) for bound in range(3))
+    return low, expected, high

@@ -9,8 +9,9 @@ import numpy as np
 
 from trace_budget.analysis.floor import Floor
 from trace_budget.projection.claimed_saving import FloatArray
-from trace_budget.projection.replay.collectives import Meetings, meetings, propagate_together
+from trace_budget.projection.replay.collectives import propagate_together
 from trace_budget.projection.replay.dependencies import Edges, expected_edges
+from trace_budget.projection.replay.meetings import Meetings, meetings
 from trace_budget.projection.replay.native import chosen_library
 from trace_budget.projection.replay.pace import AHEAD, POLL_NS
 from trace_budget.projection.replay.propagation import propagate
@@ -46,7 +47,7 @@ class Ground:
     def unseen_collectives(self) -> int:
         """Ops that exchange data with ranks nobody shows."""
         if self.met is not None:
-            return 0
+            return self.met.unmet
         return sum(int(np.count_nonzero(line.waited_ns >= 0)) for line, _ in self.lines)
 
     @property
@@ -163,14 +164,16 @@ def _interval_of_ranks(base: Ground, met: Meetings, claims: Sequence[tuple[Claim
     for rank, (line, edges) in enumerate((base.lines[0], *base.others)):
         mine = [candidate[min(rank, len(candidate) - 1)] for candidate in claims]
         columns = _stacked(line, mine)
-        length = line.end_ns[met.ops[:, rank]] - line.start_ns[met.ops[:, rank]] - met.waited_ns[:, rank]
+        rows = met.of_rank(rank)
+        length = line.end_ns[rows] - line.start_ns[rows] - met.waited_ns[met.rank == rank]
         for values in columns:
-            values[met.ops[:, rank]] = np.minimum(values[met.ops[:, rank]], length[:, None])
+            values[rows] = np.minimum(values[rows], length[:, None])
         parts.append((line, edges, columns, _vanishing(line, mine)))
     moved = np.stack(
         [
-            shifts.per_step(line, base.steps)
-            for shifts, (line, *_) in zip(propagate_together(parts, met), parts, strict=True)
+            shifts.per_step(line, base.steps, met.begins)
+            for rank, (shifts, (line, *_)) in enumerate(zip(propagate_together(parts, met), parts, strict=True))
+            if (met.rank == rank).any()
         ]
     )
     low, high = moved[:, 0].min(axis=0), moved[:, 2].max(axis=0)

@@ -30,26 +30,33 @@ class Shifts:
     end: tuple[FloatArray, FloatArray, FloatArray]
     freed: FloatArray
 
-    def per_step(self, line: Timeline, counted: int) -> FloatArray:
+    def per_step(self, line: Timeline, counted: int, begins: int = 0) -> FloatArray:
         """(low, expected, high) x columns: time saved per counted step (`counted` used steps in the stretch).
 
         A loop that waits for each step is over when the next step starts. In one that runs ahead the first step starts
         without a predecessor, so what counts is how much more the last step moved than the first. Where the host is the
         slower one nothing tells the two apart: then the bounds hold for both. A recording begins with a backlog,
         which hides for a while that the host cannot keep up: what the host needs for itself limits the saving.
+        The first `begins` steps of a longer run are left out.
         """
-        return line.pace.limited(self._unlimited(line, counted), self.freed / counted)
+        return line.pace.limited(self._unlimited(line, counted, begins), self.freed / counted)
 
-    def _unlimited(self, line: Timeline, counted: int) -> FloatArray:
+    def _unlimited(self, line: Timeline, counted: int, begins: int) -> FloatArray:
         whole = self._to_the_end(line) / counted
+        if 0 < begins < line.steps - 2:
+            return self._rest(line, begins) / (line.steps - 1 - begins)
         if line.pace.loop in (WAITS, NOTHING_TO_FOLLOW) or counted < 2:
             return whole
-        low, expected, high = self._behind(line, line.step <= line.last_step)
-        first = self._behind(line, line.step == line.step[0])
-        rest = np.stack((low - first[2], expected - first[1], high - first[0])) / (counted - 1)
+        rest = self._rest(line, 0) / (counted - 1)
         if line.pace.loop == AHEAD:
             return rest
         return np.stack((np.minimum(whole[0], rest[0]), rest[1], np.maximum(whole[2], rest[2])))
+
+    def _rest(self, line: Timeline, begins: int) -> FloatArray:
+        """How much more the last step moves than the one behind the first `begins`."""
+        low, expected, high = self._behind(line, line.step <= line.last_step)
+        first = self._behind(line, line.step == line.step[0] + begins)
+        return np.stack((low - first[2], expected - first[1], high - first[0]))
 
     def _to_the_end(self, line: Timeline) -> FloatArray:
         """Time saved until the next step starts, or until the last op of the stretch ends."""

@@ -55,8 +55,23 @@ class Event(msgspec.Struct, gc=False):
     args: Raw = _NULL
 
 
-class OpArgs(msgspec.Struct, gc=False, rename={"queue": "hsa queue", "graph_node_id": "graph node id"}):
-    """What a kernel, copy or memset says about itself; `kind` is only written by ROCm backends."""
+class OpArgs(
+    msgspec.Struct,
+    gc=False,
+    rename={
+        "queue": "hsa queue",
+        "graph_node_id": "graph node id",
+        "group_size": "Group size",
+        "group_name": "Process Group Name",
+        "group_ranks": "Process Group Ranks",
+        "source": "Src Rank",
+        "target": "Dst Rank",
+    },
+):
+    """What a kernel, copy or memset says about itself; `kind` is only written by ROCm backends.
+
+    Of collectives the process group, and the two ranks of an exchange between two.
+    """
 
     device: int | None = None
     stream: int | None = None
@@ -64,9 +79,14 @@ class OpArgs(msgspec.Struct, gc=False, rename={"queue": "hsa queue", "graph_node
     correlation: int | None = None
     graph_node_id: int | None = None
     bytes: int | None = None
+    group_size: int | None = None
     grid: Raw = _NULL
     block: Raw = _NULL
     kind: Raw = _NULL
+    group_name: Raw = _NULL
+    group_ranks: Raw = _NULL
+    source: Raw = _NULL
+    target: Raw = _NULL
 
 
 class CallArgs(msgspec.Struct, gc=False):

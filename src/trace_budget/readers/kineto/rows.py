@@ -19,6 +19,8 @@ _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
 _AXES = "xyz"
 _MOST_WAITING = 1 << 17
+_GROUP = ("group_name", "group_ranks", "source", "target")
+_NO_GROUP = b"\0".join([b"null"] * len(_GROUP))
 _AT = {name: at for at, name in enumerate(COLUMNS)}
 
 
@@ -26,7 +28,8 @@ class Rows:
     """Rows of one table.
 
     `args` is the struct an event's arguments are decoded to: its int fields become columns of that name, its Raw
-    fields `grid` and `block` become three columns each, and its field `kind` only sets `kinds_seen`.
+    fields `grid` and `block` become three columns each, and its field `kind` only sets `kinds_seen`. What it says of a
+    process group becomes the text column `group`.
     """
 
     def __init__(self, ids: Ids, args: type[msgspec.Struct]) -> None:
@@ -40,6 +43,7 @@ class Rows:
         self._numbers = [field.name for field in fields if field.type is not msgspec.Raw]
         self._shapes = {name: Codes() for name in ("grid", "block") if any(field.name == name for field in fields)}
         self._has_kind = any(field.name == "kind" for field in fields)
+        self._groups = Codes() if any(field.name == _GROUP[0] for field in fields) else None
         self._names = Codes()
         self._frames: list[pl.DataFrame] = []
         self._waiting: list[Numbers] = []
@@ -92,9 +96,12 @@ class Rows:
         columns = [
             pl.Series("kind", KINDS, dtype=pl.String).gather(rows[:, _AT["kind"]]),
             column("code", pl.UInt32),
-            *(column(name) for name in numbers),
+            *(column(name) if name in _AT else _nothing(name, len(rows)) for name in numbers),
             *(column(name, pl.UInt32) for name in self._shapes),
         ]
+        if self._groups is not None:
+            # Events with a process group are left to Python.
+            columns.append(pl.Series("group", [self._groups[_NO_GROUP]], dtype=pl.UInt32).new_from_index(0, len(rows)))
         known = [pl.when(pl.col(name) != UNKNOWN).then(pl.col(name)).alias(name) for name in numbers]
         return pl.DataFrame(columns).with_columns(known)
 
@@ -122,12 +129,19 @@ class Rows:
         rows = pl.concat(self._frames)
         shapes = [column for name, codes in self._shapes.items() for column in self._shape_columns(name, codes, rows)]
         names = build.names_from_text(pl.Series([text_of(raw) for raw in self._names], dtype=pl.String))
-        return rows.drop("code", *self._shapes).with_columns(names.gather(rows["code"]).alias("name"), *shapes)
+        named = rows.drop("code", *self._shapes).with_columns(names.gather(rows["code"]).alias("name"), *shapes)
+        if self._groups is None:
+            return named
+        groups = pl.Series("group", [_group(raw) for raw in self._groups], dtype=pl.String)
+        return named.with_columns(groups.gather(rows["group"]))
 
     def _empty(self) -> pl.DataFrame:
         axes = [f"{name}_{axis}" for name in self._shapes for axis in _AXES]
         numbers = ("ts_ns", "dur_ns", "pid", "tid", *self._numbers, *axes)
-        return pl.DataFrame(schema={"kind": pl.String, "name": pl.Enum([]), **dict.fromkeys(numbers, pl.Int64)})
+        texts = {} if self._groups is None else {"group": pl.String}
+        return pl.DataFrame(
+            schema={"kind": pl.String, "name": pl.Enum([]), **dict.fromkeys(numbers, pl.Int64), **texts}
+        )
 
     def _decoded(self, texts: Sequence[msgspec.Raw]) -> list[msgspec.Struct]:
         try:
@@ -158,6 +172,10 @@ class Rows:
             self.lost += lost
         for name, codes in self._shapes.items():
             columns.append(pl.Series(name, [codes[bytes(getattr(item, name))] for item in args], dtype=pl.UInt32))
+        if self._groups is not None:
+            keys = [b"\0".join(bytes(getattr(item, name)) for name in _GROUP) for item in args]
+            found = [self._groups[key if not key.startswith(b"null") else _NO_GROUP] for key in keys]
+            columns.append(pl.Series("group", found, dtype=pl.UInt32))
         if self._has_kind and not self.kinds_seen:
             self.kinds_seen = any(bytes(item.kind) != b"null" for item in args)  # type: ignore[attr-defined]
         return columns
@@ -169,6 +187,19 @@ class Rows:
         ]
         self.lost += sum(lost for _, lost in columns)
         return [column.gather(rows[name]) for column, _ in columns]
+
+
+def _nothing(name: str, size: int) -> pl.Series:
+    return pl.Series(name, [UNKNOWN], dtype=pl.Int64).new_from_index(0, size)
+
+
+def _group(raw: bytes) -> str | None:
+    """Name and ranks of a process group, and from which rank to which; None for no group."""
+    if raw == _NO_GROUP:
+        return None
+    name, ranks, source, target = (text_of(part) for part in raw.split(b"\0"))
+    exchange = f" {source}>{target}" if source is not None and target is not None else ""
+    return f"{name} {ranks or ''}{exchange}"
 
 
 def _shape(raw: bytes) -> tuple[int | None, int | None, int | None]:

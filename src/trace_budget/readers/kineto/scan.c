@@ -62,7 +62,7 @@ static const Word event_keys[EVENT_KEYS] = {WORD("ph"),  WORD("cat"), WORD("name
                                             WORD("dur"), WORD("pid"), WORD("tid"),  WORD("args")};
 
 enum { DEVICE, STREAM, QUEUE, CORRELATION, NODE, BYTES, WAIT_STREAM, WAIT_CORRELATION, GRID, BLOCK, ARG_COLUMNS };
-enum { DISPATCH_KIND = ARG_COLUMNS, ARG_KEYS };
+enum { DISPATCH_KIND = ARG_COLUMNS, PROCESS_GROUP, ARG_KEYS };
 static const Word arg_keys[ARG_KEYS] = {WORD("device"),
                                         WORD("stream"),
                                         WORD("hsa queue"),
@@ -73,13 +73,14 @@ static const Word arg_keys[ARG_KEYS] = {WORD("device"),
                                         WORD("wait_on_cuda_event_record_corr_id"),
                                         WORD("grid"),
                                         WORD("block"),
-                                        WORD("kind")};
+                                        WORD("kind"),
+                                        WORD("Process Group Name")};
 #define ROW_WIDTH (FIRST_ARG + ARG_COLUMNS)
 
 #define BIT(key) (1u << (key))
 #define OP_ARGS \
   (BIT(DEVICE) | BIT(STREAM) | BIT(QUEUE) | BIT(CORRELATION) | BIT(NODE) | BIT(BYTES) | BIT(GRID) | BIT(BLOCK) | \
-   BIT(DISPATCH_KIND))
+   BIT(DISPATCH_KIND) | BIT(PROCESS_GROUP))
 #define SYNC_ARGS (BIT(DEVICE) | BIT(STREAM) | BIT(CORRELATION) | BIT(WAIT_STREAM) | BIT(WAIT_CORRELATION))
 /* Which arguments are asked for, by kind up to SYNC. */
 static const unsigned asked_args[] = {OP_ARGS, OP_ARGS, OP_ARGS, BIT(CORRELATION), 0, 0, 0, SYNC_ARGS};
@@ -423,6 +424,8 @@ static int take_args(Scan *s, Span args, unsigned asked, int64_t *row) {
   if (!asked || is_null(s, args)) return OK;
   if (s->text[args.start] != '{') return ODD;
   if (past_object(s, args.start, 0, arg_keys, ARG_KEYS, found, &odd) == BAD || odd) return ODD;
+  /* Collectives are few and have more to tell: the Python path reads them. */
+  if ((asked & BIT(PROCESS_GROUP)) && !is_null(s, found[PROCESS_GROUP])) return ODD;
   for (int i = 0; i < GRID; i++)
     if ((asked & BIT(i)) && !whole_number(s, found[i], &row[FIRST_ARG + i])) return ODD;
   for (int i = GRID; i <= BLOCK; i++)
