@@ -117,10 +117,13 @@ def _around(anchors: Int64Array, free: np.ndarray, idle_ns: Int64Array) -> Int64
 
 def _in_turns(kind: Int64Array, phase: list[str], idle_ns: Int64Array, names: PartsOf) -> Int64Array | None:
     """Pieces of one phase that take strict turns and share no model: parts of one step."""
-    for period in range(2, min(LONGEST, kind.size // 2) + 1):
+    for period in range(1, min(LONGEST, kind.size // 2) + 1):
         if (kind[period:] == kind[:-period]).mean() < AGAIN:
             continue
-        row, times = np.unique(kind[:period], return_counts=True)
+        if period == 1:
+            return None
+        middle = (kind.size - period) // 2  # the first ones may be a warm-up
+        row, times = np.unique(kind[middle : middle + period], return_counts=True)
         # A part may run several times in a cycle (the passes of a draft); one that runs once tells where it is.
         if row.size < 2 or times.min() > 1 or not _one_label(phase) or not names.all_parts(row):
             return None
