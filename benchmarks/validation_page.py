@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 from benchmarks.marked_section import section
 
-LEDGER = Path(__file__).with_name("public_ledger.tsv")
+LEDGER = Path(__file__).parents[1] / "src" / "trace_budget" / "projection" / "public_ledger.tsv"
 WHAT = {
     "eager_1stream": "eager launches on one stream",
     "eager_2streams": "two streams with events, waits recorded",
@@ -183,7 +183,7 @@ def _shortfalls(rows: list[dict[str, float]]) -> list[str]:
 LEDGER_TEXT = """Pull requests and issues that tell us per call, calls per step, and the step time before and after.
 *predicted* is the naive product, (before - after) x calls / step; *realised* is the change of the step time;
 *converted* is the quotient. The numbers are the sources' own; the table with all columns is
-[benchmarks/public_ledger.tsv](../../benchmarks/public_ledger.tsv)."""
+[public_ledger.tsv](../../src/trace_budget/projection/public_ledger.tsv)."""
 PUBLISHED = """People publish what worked, so the true median is lower. The largest single error is a benchmark of
 something else than what the step runs: another layout, launches inside the time, a host that sets the pace."""
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import statistics
-from pathlib import Path
+from importlib.resources import files
 
 import polars as pl
 import pytest
 
 from trace_budget.projection.estimate import estimate
 from trace_budget.projection.evidence import QUESTIONS, Answer
+from trace_budget.projection.ledger import source, usual_dilution
 from trace_budget.projection.verdict import Percent, dilution_of, judge
 from trace_budget.schema.options import Policy, Range
 
-LEDGER = Path(__file__).resolve().parents[2] / "benchmarks" / "public_ledger.tsv"
-ROWS = pl.read_csv(LEDGER, separator="\t").to_dicts()
+LEDGER = files("trace_budget.projection") / "public_ledger.tsv"
+ROWS = pl.read_csv(LEDGER.read_bytes(), separator="\t").to_dicts()
 STATED = {key: Answer("C", "user", "") for key in QUESTIONS}
 
 
@@ -37,7 +37,13 @@ def test_what_was_predicted_and_did_not_come_is_never_go() -> None:
     assert said.verdict == "MARGINAL"
 
 
-def test_the_usual_dilution_is_on_the_careful_side() -> None:
-    converted = [row["converted"] for row in ROWS]
-    assert dilution_of(STATED, Policy()) < statistics.median(converted) < 1.0
-    assert sum(share >= dilution_of(STATED, Policy()) for share in converted) > 0.6 * len(converted)
+def test_the_usual_dilution_and_its_range_are_those_of_the_table() -> None:
+    """By sorting and counting: as many rows below as above each quartile's place."""
+    converted = sorted(row["converted"] for row in ROWS)
+    band = usual_dilution()
+    assert band.expected == pytest.approx((converted[13] + converted[14]) / 2, abs=0.005)
+    assert sum(share <= band.low + 0.005 for share in converted) >= len(converted) / 4
+    assert sum(share >= band.high - 0.005 for share in converted) >= len(converted) / 4
+    assert dilution_of(Policy()) == band.expected
+    assert dilution_of(Policy(dilution=0.4)) == 0.4
+    assert str(len(ROWS)) in source()

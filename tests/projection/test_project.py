@@ -88,7 +88,7 @@ def test_a_hit_rate_weighs_what_is_required(decode: Trace) -> None:
 
 
 def test_what_is_required_includes_the_costs(decode: Trace) -> None:
-    got = projected(decode, saving_us=4.0, overhead_us=1.0, per_step_us=5.0, policy=None).required
+    got = projected(decode, saving_us=4.0, overhead_us=1.0, per_step_us=5.0, policy=Policy(dilution=0.5)).required
     assert got.plain_ns == pytest.approx((2 + 1 + 0.5) * US)
     assert got.diluted_ns == pytest.approx((4 + 1 + 0.5) * US)
     assert got.ceiling_ns == 20 * US
@@ -236,7 +236,7 @@ def test_several_call_sites_are_told() -> None:
 
 
 def test_runs_and_pairs_for_what_is_left_after_dilution(decode: Trace) -> None:
-    got = projected(decode, policy=Policy(noise_pct=1.0))
+    got = projected(decode, policy=Policy(noise_pct=1.0, dilution=0.5))
     assert got.runs_needed == pytest.approx(17, abs=1)
     assert got.pairs_needed == pytest.approx(6, abs=1)
     assert projected(decode, new_us=25.0).runs_needed is None

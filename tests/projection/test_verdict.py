@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from trace_budget.projection.blockers import NO_DOUBTS, Blocker, Doubts, Loss
 from trace_budget.projection.evidence import QUESTIONS, Answer
+from trace_budget.projection.ledger import usual_dilution
 from trace_budget.projection.verdict import Percent, Verdict, dilution_of, judge
 from trace_budget.schema.options import Policy
 
 QUIET = Policy(target_pct=1.0, noise_pct=0.1, runs=10)
 GOOD = Percent(low=3.6, expected=3.8, high=4.0, naive=4.0, ceiling=20.0)
 KNOWN = {key: Answer("B", "user", "") for key in QUESTIONS}
-MEASURED = {**KNOWN, "Q1": Answer("A", "trace", "")}
 
 
 def said(
@@ -40,8 +40,8 @@ def lost(**left: float) -> Doubts:
 
 def test_go_needs_the_diluted_low_bound_an_a_b_and_all_answers() -> None:
     got = said()
-    assert (got.verdict, got.reason, got.dilution) == ("GO", "all_met", 0.5)
-    assert "1.80 %" in got.why
+    assert (got.verdict, got.reason, got.dilution) == ("GO", "all_met", usual_dilution().expected)
+    assert f"{3.6 * usual_dilution().expected:.2f} %" in got.why
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_no_go_is_never_diluted() -> None:
         (replace(GOOD, low=1.0, expected=3.0, high=4.0), lost(other_stream=0.25), "other_stream"),
         (replace(GOOD, low=0.5, expected=1.0, high=4.0), lost(launch_bound=0.125), "launch_bound"),
         (replace(GOOD, low=0.2, expected=1.0, high=4.0), lost(hit_rate=0.05, control_range=0.9), "hit_rate"),
-        (replace(GOOD, low=1.5, expected=1.5, high=1.5), NO_DOUBTS, "diluted"),
+        (replace(GOOD, low=1.1, expected=1.1, high=1.1), NO_DOUBTS, "diluted"),
         (replace(GOOD, low=1.0, expected=3.0, high=4.0), NO_DOUBTS, "diluted"),
     ],
 )
@@ -147,10 +147,9 @@ def test_what_is_invalid_is_nothing_else() -> None:
     assert (got.verdict, got.reason, got.why) == ("INVALID", "invalid_input", "baseline mismatch: …")
 
 
-def test_what_arrives_of_a_saving_depends_on_how_well_it_is_known() -> None:
-    assert dilution_of(KNOWN, QUIET) == 0.5
-    assert dilution_of(MEASURED, QUIET) == 0.67
-    assert dilution_of(MEASURED, replace(QUIET, dilution=0.9)) == 0.9
+def test_what_arrives_of_a_saving_is_the_users_or_the_usual() -> None:
+    assert dilution_of(QUIET) == usual_dilution().expected
+    assert dilution_of(replace(QUIET, dilution=0.9)) == 0.9
 
 
 def test_the_target_is_the_users() -> None:

@@ -57,7 +57,7 @@ def test_the_first_line_is_the_weighted_answer_and_the_next_names_the_phase(weig
     assert "fused_moe_kernel" in texts[0]
     whole = next(at for at, text in enumerate(texts) if text.startswith("all phases, weighted: 13.19 % of a mean step"))
     assert texts[whole + 1].startswith("phase mixed, ")
-    assert "to see 6.59 %" in texts[-1]
+    assert "to see 10.81 %" in texts[-1]
 
 
 def test_a_saving_one_phase_cannot_have_makes_the_whole_invalid() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import polars as pl
+
 from trace_budget.projection.bounds import Bounds
 from trace_budget.projection.claimed_saving import Saving
 from trace_budget.projection.match import Match
@@ -81,6 +83,9 @@ def _calls(change: Change, found: Match, steps: Steps) -> Answer:
         return Answer("D", "trace", f"{text}; {change.calls:g} were expected")
     told = change.calls is not None or any(caveat.code == "step_stated" for caveat in steps.caveats)
     grade = {"high": "A", "medium": "B"}.get(steps.confidence, "C" if told else "D")
+    left_out = steps.frame.filter((pl.col("phase") == steps.phase) & ~pl.col("used")).height
+    if left_out and grade == "A":
+        grade, text = "B", f"{text}, {left_out} left out"
     if found.damaged:
         grade = max(grade, "C")
         text = f"{text}; {found.damaged} more stand under names that damage may have made of it"

@@ -7,7 +7,7 @@ import polars as pl
 from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.analysis.kernels import kernel_table
 from trace_budget.projection.token import Token, token_of
-from trace_budget.projection.verdict import DILUTION_STATED
+from trace_budget.projection.verdict import dilution_of
 from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Policy, TokenInput
 
@@ -29,7 +29,7 @@ def threshold(found: Found, asked: TokenInput, policy: Policy) -> tuple[pl.DataF
     token = token_of(found.steps, asked, found.trace)
     target_ns = policy.target_pct / 100.0 * token.token_ns * token.tokens_per_step
     floor_ns = dispatch_floor(found.trace).floor_ns or 0
-    dilution = policy.dilution if policy.dilution is not None else DILUTION_STATED
+    dilution = dilution_of(policy)
     rows = kernel_table(found.trace, found.steps, found.layers, found.overlap).filter(pl.col("kind") == "kernel")
     return (
         rows.with_columns(

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 from trace_budget.projection.blockers import FEWER_LAUNCHES, NO_DOUBTS, Blocker, Doubts, Loss, binding
 from trace_budget.projection.evidence import LIFTED_BY, QUESTIONS, Answer
+from trace_budget.projection.ledger import usual_dilution
 from trace_budget.projection.statistics import minimum_detectable_pct
 from trace_budget.schema.band import Band
 from trace_budget.schema.options import Policy
-
-DILUTION_MEASURED = 0.67
-DILUTION_STATED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ def judge(
     pct: Percent, answers: dict[str, Answer], policy: Policy, invalid: str = "", doubts: Doubts = NO_DOUBTS
 ) -> Verdict:
     """Decide by the rule: undiluted high bound for NO-GO, diluted low bound and detectability for GO."""
-    rho = dilution_of(answers, policy)
+    rho = dilution_of(policy)
     mde = minimum_detectable_pct(policy.noise_pct, policy.runs)
     ruled_out = _ruled_out(pct, policy.target_pct, invalid, doubts.launch_bound)
     if ruled_out:
@@ -76,7 +74,7 @@ def _ruled_out(pct: Percent, target: float, invalid: str, launch_bound: bool) ->
 
 def _blockers(pct: Percent, answers: dict[str, Answer], policy: Policy, doubts: Doubts) -> list[Blocker]:
     """All that a GO lacks."""
-    rho = dilution_of(answers, policy)
+    rho = dilution_of(policy)
     mde = minimum_detectable_pct(policy.noise_pct, policy.runs)
     out = list(doubts.stops)
     if pct.low * rho < policy.target_pct:
@@ -123,11 +121,9 @@ def _why(found: Sequence[Blocker]) -> str:
     return f"the figures suffice but {asked} is unknown"
 
 
-def dilution_of(answers: dict[str, Answer], policy: Policy) -> float:
-    """The share of a projected saving that public integrations realised, by how well the saving is known."""
-    if policy.dilution is not None:
-        return policy.dilution
-    return DILUTION_MEASURED if answers["Q1"].grade == "A" else DILUTION_STATED
+def dilution_of(policy: Policy) -> float:
+    """The share of a projected saving that arrives: as stated, else what public integrations realised (median)."""
+    return policy.dilution if policy.dilution is not None else usual_dilution().expected
 
 
 def _below(value: float, limit: float) -> str:

@@ -7,18 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from trace_budget.asking import (
-    EVERYTHING,
-    NO_BENCH,
-    Force,
-    Inputs,
-    OtherRanks,
-    TracePath,
-    is_stated,
-    one_candidate,
-    opened,
-)
-from trace_budget.errors import GateMissedError, NotInTraceError, UsageError
+from trace_budget.asking import EVERYTHING, NO_BENCH, Force, Inputs, OtherRanks, TracePath, one_candidate, opened
+from trace_budget.errors import GateMissedError, UsageError
 from trace_budget.schema.answer import Answer, File
 from trace_budget.schema.option import option
 from trace_budget.schema.options import Bench, Change, Policy, Scope, Selection, TokenInput
@@ -186,12 +176,7 @@ def command(
 
     Give the kernel and exactly one saving: --saving-us, --new-us, --speedup, --free, --proxy-us or --bench.
     """
-    try:
-        candidate = one_candidate(selection, change, bench).candidate
-    except UsageError as error:
-        if selection.kernel and not is_stated(change, bench):
-            _refuse_kernel(error, inputs.open_ranks(trace)[0], selection, scope)
-        raise
+    candidate = one_candidate(selection, change, bench).candidate
     if plot is not None:
         _refuse_plot(plot, candidate, with_rank, weights, force)
     read, *beside = inputs.open_ranks(trace)
@@ -203,15 +188,6 @@ def command(
     if plot is not None:
         files = (plotted(lambda: sensitivity(read, candidate, scope, token, policy), plot),)
     return Answer(report, files, _missed(report, fail_unless))
-
-
-def _refuse_kernel(missing: UsageError, trace: Trace, selection: Selection, scope: Scope) -> None:
-    """Raise, beside the missing saving, what is wrong with the kernel: all that has to be mended is said at once."""
-    try:
-        projection(trace, selection, Change(free=True), scope)
-    except NotInTraceError as error:
-        text = f"{missing.line().rstrip('.')}; {error.line()}"
-        raise UsageError(text, choices=error.choices) from error
 
 
 def plotted(curve: Callable[[], Curve], plot: Path) -> File:

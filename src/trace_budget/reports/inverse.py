@@ -6,9 +6,10 @@ import polars as pl
 
 from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.projection.estimate import Estimate
+from trace_budget.projection.ledger import usual_dilution
 from trace_budget.projection.match import only
 from trace_budget.projection.token import Token
-from trace_budget.projection.verdict import DILUTION_STATED
+from trace_budget.projection.verdict import dilution_of
 from trace_budget.reports.structure import head, kernels_of, micros, steps_facts
 from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Policy, Range
@@ -25,13 +26,13 @@ def threshold_report(
     columns = (
         TableColumn("kernel", "kernel"),
         TableColumn("calls_per_step", "calls/step"),
-        TableColumn("ceiling_us_per_call", "mean us", 1),
+        TableColumn("ceiling_us_per_call", "mean us", 2),
         TableColumn("ceiling_pct", "% of token", 2),
         TableColumn("required_us_per_call", "must save us", 3),
-        TableColumn("required_speedup", "needed x", 2),
+        TableColumn("required_speedup", "needed speed-up", 2),
         TableColumn("can", "can"),
     )
-    usual = policy.dilution if policy.dilution is not None else DILUTION_STATED
+    usual = dilution_of(policy)
     text = (
         f"{show_pct(policy.target_pct)} of a token of {show_us(us_from_ns(token.token_ns))} us is"
         f" {show_us(target_us)} us a step. `on paper`: not with the usual loss of integration ({usual:g} is left)"
@@ -64,13 +65,13 @@ def estimate_report(
     """The arithmetic alone: every factor is the user's."""
     hits = f"{hit.high:g}" if hit.low == hit.high else f"{hit.low:g} to {hit.high:g}"
     split = f" / {tokens_per_step:g} tokens a step" if tokens_per_step != 1 else ""
-    usual = result.required_us_per_call / DILUTION_STATED
+    usual = result.required_us_per_call / usual_dilution().expected
     answer = (
         f"{show_pct(result.pct)} of a token on paper, {show_pct(target_pct)} wanted",
         f"saves   {show_us(saving_us)} us x {show_count(result.calls)} calls x hit {hits}{split} = "
         f"{show_us(result.saving_us_per_token)} of {show_us(token_us)} us a token",
         f"needs   {show_us(result.required_us_per_call)} us a call for {show_pct(target_pct)},"
-        f" {show_us(usual)} us where {DILUTION_STATED:g} is left after integration",
+        f" {show_us(usual)} us where {usual_dilution().expected:g} is left after integration",
     )
     note = Line("an upper bound from stated figures: no overlap, no launch limits, nothing lost in integration", "dim")
     document = {

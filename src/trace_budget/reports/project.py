@@ -7,6 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from trace_budget.projection.evidence import QUESTIONS
+from trace_budget.projection.ledger import source, usual_dilution
 from trace_budget.projection.project import Projection
 from trace_budget.reports import screen
 from trace_budget.reports.readings import projected
@@ -61,6 +62,7 @@ def document(projection: Projection) -> dict[str, object]:
         "model": {
             "gap_max_us": us_from_ns(p.limits.gap_max_ns),
             "dilution": p.verdict.dilution,
+            "dilution_usual": {**usual_dilution().named(), "source": source()},
             "steps": p.limits.steps,
             "assumes": "fixed order of work; a dependency starts its op within gap_max_us; no contention",
         },

@@ -320,7 +320,7 @@ class TokenInput:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the verdict asks for. `dilution` None means: by evidence (0.67 for measured, 0.5 otherwise)."""
+    """What the verdict asks for. `dilution` None means: the median of public integrations."""
 
     target_pct: Annotated[
         float,
