@@ -80,13 +80,14 @@ def _busy(p: Projection) -> str:
 
 
 def _pace(p: Projection) -> str:
-    """Who sets the pace, how busy the device is, and what the host leaves of a step where that is the host."""
+    """Who sets the pace, how busy the device is, and what the host leaves of a step where that limits the saving."""
     pace, headroom, busy = p.limits.pace, p.limits.headroom_ns, f"{_busy(p)} busy"
     if pace == "unknown":
         return f"device {busy}"
-    spare = f", headroom {show_us(us_from_ns(headroom))} us" if headroom is not None and pace == "host" else ""
+    binds = headroom is not None and (pace == "host" or headroom < p.limits.naive)
+    spare = f", headroom {show_us(us_from_ns(headroom))} us" if headroom is not None and binds else ""
     if pace == "device":
-        return f"device sets the pace ({busy})"
+        return f"device sets the pace ({busy}{spare})"
     who = "something outside may set" if pace == "outside" else "host sets"
     return f"{who} the pace (device {busy}{spare})"
 
