@@ -24,10 +24,15 @@ def samples() -> dict[str, str]:
         "rocprofv3_csv/same_run_agent_info.csv": rocprofv3_text.agent_info(),
         "rocprofv3_csv/rocm62_kernel_trace.csv": rocprofv3_text.kernel_trace_rocm62(run),
         "rocprofv3_csv/of_rocpd_kernel_trace.csv": rocprofv3_text.kernel_trace_of_rocpd(run),
+        "rocprofv3_csv/of_rocpd_regions_trace.csv": rocprofv3_text.regions_trace_of_rocpd(run),
+        "rocprofv3_csv/of_rocpd_memory_copy_trace.csv": rocprofv3_text.memory_copy_trace_of_rocpd(run),
+        "rocprofv3_csv/utf16_kernel_trace.csv": rocprofv3_text.kernel_trace(run),
         "rocprof_v1_csv/same_run.csv": rocprof_text.results_csv(run),
         "rocprof_v1_csv/timestamp_only.csv": rocprof_text.timestamp_only_csv(run),
         "rocprof_v1_csv/old_registers.csv": rocprof_text.timestamp_only_csv(run, rocprof_text.OLD_HEADER),
         "rocprofv2_csv/results_4242.csv": rocprof_text.v2_results_csv(run),
+        "rocprofv2_csv/results_of_old_header.csv": rocprof_text.v2_old_results_csv(run),
+        "rocprofv2_csv/results_of_xccs.csv": rocprof_text.v2_xcc_results_csv(run),
         "rocprofv2_csv/hcc_ops_trace_4242.csv": rocprof_text.v2_ops_trace_csv(run),
         "rocprofv2_csv/hip_api_trace_4242.csv": rocprof_text.v2_api_trace_csv(run),
         "kernel_stats_csv/rocprofv3_kernel_stats.csv": rocprofv3_text.kernel_stats(run),
@@ -67,7 +72,7 @@ def write_all(out: Path) -> None:
     for name, text in samples().items():
         path = out / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode())
+        path.write_bytes(text.encode("utf-16" if path.name.startswith("utf16") else "utf-8"))
     for folder in dict.fromkeys(Path(name).parts[0] for name in samples()):
         if folder != "broken":
             described.write_truth(out / folder / "same_run.truth.json", described.truth())

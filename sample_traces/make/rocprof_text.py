@@ -154,6 +154,20 @@ def v2_results_csv(run: described.Run) -> str:
     return "\n".join(lines) + "\n"
 
 
+def v2_old_results_csv(run: described.Run) -> str:
+    """rocprofv2's results file of its first releases: the words of rocprof v1, a blank line after the header."""
+    lines = v2_results_csv(run).splitlines()
+    words = {"Grid_Size": "GRD", "Workgroup_Size": "WGR", "LDS_Per_Workgroup": "LDS", "Scratch_Per_Workitem": "SCR"}
+    header = ",".join(words.get(cell, cell) for cell in lines[0].split(","))
+    return "\n".join([header.replace("Accum_VGPR", "ACCUM_VGPR"), "", *lines[1:]]) + "\n"
+
+
+def v2_xcc_results_csv(run: described.Run) -> str:
+    """rocprofv2's results file on a GPU of eight XCCs: a row for each, of one number and times."""
+    header, *rows = v2_results_csv(run).splitlines()
+    return "".join([f"{header},XCC_Index\n", *(f"{row},{xcc}\n" for row in rows for xcc in range(8))])
+
+
 def v2_ops_trace_csv(run: described.Run) -> str:
     """rocprofv2's `hcc_ops_trace_<pid>.csv`: a blank line after the header."""
     lines = ["Domain,Operation,Kernel_Name,Start_Timestamp,Stop_Timestamp,Correlation_ID", ""]

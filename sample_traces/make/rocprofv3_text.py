@@ -110,6 +110,18 @@ def kernel_trace_of_rocpd(run: described.Run) -> str:
     )
 
 
+def regions_trace_of_rocpd(run: described.Run) -> str:
+    """As `rocpd convert -f csv` writes it beside the kernel trace: API calls and ranges in one table, with a Guid."""
+    calls, ranges = hip_api_trace(run).splitlines(), marker_api_trace(run).splitlines()
+    return "".join([f'"Guid",{calls[0]}\n', *(f'"{GUID}",{line}\n' for line in (*calls[1:], *ranges[1:]))])
+
+
+def memory_copy_trace_of_rocpd(run: described.Run) -> str:
+    """The copies beside it, with a Guid."""
+    header, *rows = memory_copy_trace(run).splitlines()
+    return "".join([f'"Guid",{header}\n', *(f'"{GUID}",{row}\n' for row in rows)])
+
+
 def hip_api_trace(run: described.Run) -> str:
     owner = [described.PID, described.TID]
     names = described.API_NAMES["hip"]

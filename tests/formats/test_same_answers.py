@@ -27,7 +27,6 @@ LOSSES = {
     "rocprof_v1_json/same_run.json": UNLINKED,
     "rocprofv2_csv/hcc_ops_trace_4242.csv": NO_RANGES,
     "rocprofv2_csv/results_4242.csv": BARE,
-    "rocprofv3_csv/of_rocpd_kernel_trace.csv": BARE,
     "rocprofv3_csv/rocm62_kernel_trace.csv": BARE,
     "rpd_json/same_run.json": WHOLE_US,
     "plain_table/same_run.csv": WITH_COPIES,

@@ -26,7 +26,7 @@ _CATEGORY = re.compile(rb'"cat"\s*:\s*"HIP(?:OPS|COPY|TX)?"')
 _PAGE = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*<(?:!DOCTYPE|html)", re.IGNORECASE)
 _IN_PAGE = re.compile(rb"""\bstr\s*=\s*['"`](?=\s*\{\s*"traceEvents"\s*:\s*\[)""")
 _COPY_NAMES = {"H2H": "HostToHost", "H2D": "HostToDevice", "D2H": "DeviceToHost", "D2D": "DeviceToDevice"}
-_PROCESS = r"pid:\s*(\d+)"
+_PROCESS, _DEVICE = r"pid:\s*(\d+)", r" on Device (\d+)"
 _RECORD = "Record with: hipprof --hip-trace --output-type 0 COMMAND"
 _SEVERAL = "Read the database of the run, or export it with the process of each row: hipprof --db FILE.db --show-pid"
 _TIMES = ("start_ns", "end_ns")
@@ -122,13 +122,15 @@ def _read(path: Path, options: ReadOptions) -> Trace:
 
 
 def _with_processes(frame: pl.DataFrame) -> pl.DataFrame:
-    """Spans with the process their track is named after where `args` does not tell it."""
-    titled = pl.col("title").cast(pl.String).str.extract(_PROCESS, 1).cast(pl.Int64, strict=False)
+    """Spans with the process and device their track is named after where `args` do not tell them (old releases)."""
+    title = pl.col("title").cast(pl.String)
+    titled, device = (title.str.extract(text, 1).cast(pl.Int64, strict=False) for text in (_PROCESS, _DEVICE))
     processes = frame.filter(pl.col("name").cast(pl.String) == "process_name")
-    titles = processes.select("track", titled.alias("titled_pid"))
+    titles = processes.select("track", titled.alias("titled_pid"), device.alias("titled_device"))
     spans = frame.filter(pl.col("cat").cast(pl.String) != "").drop("title")
     joined = spans.join(titles.unique("track", keep="first"), on="track", how="left", maintain_order="left")
-    return joined.with_columns(pl.coalesce("pid", "titled_pid").alias("pid"))
+    filled = (pl.coalesce(name, f"titled_{name}").alias(name) for name in ("pid", "device"))
+    return joined.with_columns(filled)
 
 
 def _timed(spans: pl.DataFrame) -> pl.DataFrame:
@@ -150,7 +152,7 @@ def _device_work(work: pl.DataFrame) -> pl.DataFrame:
     copy_name = pl.when(fill).then(pl.lit("Memset")).otherwise(pl.concat_str(pl.lit("Copy"), direction))
     name = pl.when(is_copy).then(pl.coalesce(copy_name, pl.col("name").cast(pl.String)))
     kind = pl.when(fill).then(pl.lit("memset")).when(is_copy).then(pl.lit("memcpy")).otherwise(pl.lit("kernel"))
-    stream = pl.when(lane.str.starts_with("Stream")).then(pl.col("number")).otherwise(pl.col("queue"))
+    stream = pl.when(lane.str.contains(r"^(?:Stream ?)?\d+$")).then(pl.col("number")).otherwise(pl.col("queue"))
     return work.select(
         kind.alias("kind"),
         name.otherwise(pl.col("name").cast(pl.String)).alias("name"),
