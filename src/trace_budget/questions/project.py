@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from trace_budget.asking import EVERYTHING, NO_BENCH, Force, Inputs, OtherRanks, TracePath, one_candidate, opened
-from trace_budget.errors import GateMissedError, UsageError
+from trace_budget.errors import GateMissedError, NotInTraceError, TraceBudgetError, UsageError
 from trace_budget.schema.answer import Answer, File
 from trace_budget.schema.option import option
 from trace_budget.schema.options import Bench, Change, Policy, Scope, Selection, TokenInput
@@ -176,7 +176,10 @@ def command(
 
     Give the kernel and exactly one saving: --saving-us, --new-us, --speedup, --free, --proxy-us or --bench.
     """
-    candidate = one_candidate(selection, change, bench).candidate
+    try:
+        candidate = one_candidate(selection, change, bench).candidate
+    except UsageError as error:
+        raise _and_the_kernel(error, trace, selection, scope, inputs) from error
     if plot is not None:
         _refuse_plot(plot, candidate, with_rank, weights, force)
     read, *beside = inputs.open_ranks(trace)
@@ -188,6 +191,30 @@ def command(
     if plot is not None:
         files = (plotted(lambda: sensitivity(read, candidate, scope, token, policy), plot),)
     return Answer(report, files, _missed(report, fail_unless))
+
+
+def _and_the_kernel(error: UsageError, trace: Path, selection: Selection, scope: Scope, inputs: Inputs) -> UsageError:
+    """The error, with what is wrong about the kernel's name: one run tells all that is missing."""
+    from trace_budget.api import analyse
+    from trace_budget.projection.candidates import Candidate
+    from trace_budget.projection.target import site_of, target_of
+
+    if not selection.kernel:
+        return error
+    try:
+        target_of(site_of(analyse(inputs.open(trace), scope)), Candidate("", Change(free=True), selection))
+    except NotInTraceError as other:
+        return UsageError(
+            error.message,
+            where=error.where,
+            expected=error.expected,
+            found=error.found,
+            advice=f"Also, {other.line()}",
+            choices=other.choices,
+        )
+    except TraceBudgetError:
+        return error
+    return error
 
 
 def plotted(curve: Callable[[], Curve], plot: Path) -> File:
