@@ -150,6 +150,15 @@ class Reading(Struct, frozen=True):
     settle: str | None
 
 
+class Blocker(Struct, frozen=True):
+    """What keeps a verdict from GO, and the option that would settle it."""
+
+    code: str
+    question: str | None
+    text: str
+    option: str | None
+
+
 class Verdict(Struct, frozen=True):
     """`trace-budget/verdict/1`, the answer of `project`."""
 
@@ -169,7 +178,7 @@ class Verdict(Struct, frozen=True):
     verdict: str
     reason: str
     why: str
-    blockers: tuple[Any, ...]
+    blockers: tuple[Blocker, ...]
     readings: tuple[Reading, ...]
     steps_by: StepsBy | UnsetType = UNSET
     throughput: Mapping[str, Any] | UnsetType | None = UNSET
