@@ -53,10 +53,10 @@ def _places(found: Found, names: list[str]) -> list[tuple[int, str, str]]:
     out = [
         (row["calls"], f"in {row['step_index']} {row['phase']} step(s) left out ({row['why_out']})",
          OPTIONS.get(row["why_out"], "").format(phase=row["phase"], step=row["step"]))
-        for row in left_out.filter(pl.col("why_out") != "").iter_rows(named=True)
+        for row in left_out.filter(pl.col("why_out") != "").rows(named=True)
     ]  # fmt: skip
     other = ops.filter(~pl.col("device").eq_missing(pl.lit(steps.device, dtype=pl.Int32)))
-    for device, count in other.group_by("device").len().sort("len", descending=True).iter_rows():
+    for device, count in other.group_by("device").len().sort("len", descending=True).rows():
         out.append((count, f"on device {device}", f"--device {device}"))
     stray = ops.filter(
         (pl.col("step_index") < 0) & pl.col("device").eq_missing(pl.lit(steps.device, dtype=pl.Int32))
