@@ -105,10 +105,10 @@ def _host_rows(planes: Any) -> Iterator[tuple[object, ...]]:
         if not _text(plane.name).startswith(_HOST):
             continue
         names, correlation = _names(plane.event_metadata), _stat_id(plane, "correlation_id")
-        for line, event in ((line, event) for line in plane.lines for event in _timed(line)):
+        for thread, event in ((line, event) for line in plane.lines for event in _timed(line)):
             name, known = names.get(event.metadata_id, ""), _stat(event, correlation)
             if known is not None and _CALL.match(name):
-                yield name, number, line.id, *_times(line, event), known
+                yield name, number, thread.id, *_times(thread, event), known
 
 
 def _steps(planes: Any) -> pl.DataFrame:
