@@ -88,7 +88,10 @@ def pace_of(step: Int64Array, start: Int64Array, end: Int64Array, launch: Int64A
     begun = np.full(indexes.size, _LATEST)
     np.minimum.at(begun, dense, start)
     period = (begun[-1] - begun[0]) / (indexes.size - 1)
-    parts = [_headroom(thread, launch, dense, period, host, blocked, cost_ns) for thread in main.tolist()]
+    # One long step lets a backlog grow that no other step adds to.
+    usual = float(np.median(np.diff(begun)))
+    span = min(usual, period), usual, max(usual, period)
+    parts = [_headroom(thread, launch, dense, span, host, blocked, cost_ns) for thread in main.tolist()]
     least, likely, most = (max(min(part[k] for part in parts), 0.0) for k in range(3))
     waiting = blocked | host.is_sync
     alone = main.size == 1 and bool((host.thread[waiting] == main[0]).all())
@@ -143,7 +146,13 @@ def _launching(launch: Int64Array, step: Int64Array, steps: int, host: Host) -> 
 
 
 def _headroom(
-    thread: int, launch: Int64Array, step: Int64Array, period: float, host: Host, blocked: np.ndarray, cost_ns: int
+    thread: int,
+    launch: Int64Array,
+    step: Int64Array,
+    span: tuple[float, float, float],
+    host: Host,
+    blocked: np.ndarray,
+    cost_ns: int,
 ) -> tuple[float, float, float]:
     """(least, likely, most) of a step that a thread does not need for itself."""
     mine = np.flatnonzero(launch >= 0)
@@ -152,7 +161,7 @@ def _headroom(
     np.minimum.at(called, step[mine], host.start_ns[launch[mine]])
     shown = np.flatnonzero(called < _LATEST)
     if shown.size < 2:
-        return 0.0, period, period
+        return 0.0, span[1], span[2]
     begin, until, steps = called[shown[0]], called[shown[-1]], int(shown[-1] - shown[0])
     length = host.end_ns - host.start_ns
     within = (host.thread == thread) & (host.start_ns >= begin) & (host.start_ns < until)
@@ -160,11 +169,11 @@ def _headroom(
     unsure = _spread(called[shown], shown, host.start_ns[within & blocked], waited)
     others = length[within & ~host.is_wait]
     stuck = others[others > max(LONG_CALL * float(np.median(others)), POLL_NS)] if others.size else others
-    spare = period - (until - begin) / steps
+    own = (until - begin) / steps
     return (
-        spare - unsure + float(np.maximum(waited - POLL_NS, 0)[sure].sum()) / steps,
-        spare + float(np.maximum(waited - cost_ns, 0).sum()) / steps,
-        spare + unsure + float(waited.sum() + stuck.sum()) / steps,
+        span[0] - own - unsure + float(np.maximum(waited - POLL_NS, 0)[sure].sum()) / steps,
+        span[1] - own + float(np.maximum(waited - cost_ns, 0).sum()) / steps,
+        span[2] - own + unsure + float(waited.sum() + stuck.sum()) / steps,
     )
 
 
