@@ -11,8 +11,8 @@ from trace_budget.schema.findings import Steps
 
 SIGMA_PER_MAD = 1.4826
 LONGER = 1.1  # an interval this many times the window holds a wait
-REGULAR = 0.05  # a loop's intervals vary by at most this share of their median
-MOST_TIMES = 3.0  # beyond this many windows even a regular interval is that of arriving work, not of the loop
+REGULAR = 0.15  # a loop's intervals vary by at most this share of their median (its host work varies)
+MOST_TIMES = 3.1  # beyond about three windows even a regular interval is that of arriving work, not of the loop
 FEWEST = 3  # intervals that tell whether they are regular
 MIXED_SHARE = 0.05  # share of the device time from which other phases are part of what a token takes
 TOKEN_PHASES = ("decode", "mixed", "prefill")
