@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from trace_budget.errors import UsageError
+from trace_budget.io.stdin_file import STDIN, searchable
 from trace_budget.schema.console import SILENT, Console
 from trace_budget.schema.option import Argument, option, stated
 from trace_budget.schema.options import OVERWRITE, SAVINGS, Bench, Change, ReadOptions, Scope, Selection
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from trace_budget.schema.trace import Trace
 
 EVERYTHING = Scope()
-Traced = Annotated["Trace | Path | str", Argument("TRACE", "The trace file, or a folder with one job.", opened=True)]
-TracePath = Annotated[Path, Argument("TRACE", "The trace file, or a folder with one job.")]
+Traced = Annotated[
+    "Trace | Path | str", Argument("TRACE", "The trace file, a folder with one job, or - for stdin.", opened=True)
+]
+TracePath = Annotated[Path, Argument("TRACE", "The trace file, a folder with one job, or - for stdin.")]
 Filter = Annotated[
     str | None, option("Select", "--kernel", "-k", metavar="NAME", text="Only kernels that match.")
 ]  # fmt: skip
@@ -52,8 +55,9 @@ class Inputs:
 
         asked, begin = self.options, time.monotonic()
         wanted = rank if asked.rank is None else asked.rank
-        with self.console.working(f"Reading {path}"):
-            trace = api.open_trace(path, asked.from_format, wanted, asked.trace_processor, cache=asked.cache)
+        with self.console.working(f"Reading {path}"), searchable(path) as file:
+            trace = api.open_trace(file, asked.from_format, wanted, asked.trace_processor, cache=asked.cache)
+        trace = _named(trace, path)
         self._report(trace, begin)
         return trace
 
@@ -62,8 +66,9 @@ class Inputs:
         from trace_budget import api
 
         asked, begin = self.options, time.monotonic()
-        with self.console.working(f"Reading {path}"):
-            traces = api.open_traces(path, asked.from_format, asked.rank, asked.trace_processor, cache=asked.cache)
+        with self.console.working(f"Reading {path}"), searchable(path) as file:
+            traces = api.open_traces(file, asked.from_format, asked.rank, asked.trace_processor, cache=asked.cache)
+        traces = [_named(trace, path) for trace in traces]
         for trace in traces:
             self._report(trace, begin)
         return traces
@@ -74,6 +79,11 @@ class Inputs:
             engine = f", engine {trace.engine}" if trace.engine else ""
             ops = f"{trace.gpu_ops.height:,} GPU ops"
             self.console.say(f"Read {trace.path}: {trace.format}, {ops}, {seconds:.2f} s{engine}")
+
+
+def _named(trace: Trace, path: Path | str) -> Trace:
+    """The trace under the name it was asked for by: standard input is read from a copy."""
+    return replace(trace, path=STDIN) if str(path) == STDIN else trace
 
 
 def opened(trace: Trace | Path | str) -> Trace:

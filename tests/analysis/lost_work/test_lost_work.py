@@ -218,3 +218,18 @@ def test_unlike_times_do_not_matter() -> None:
     trace = eager(4, {(1, 9)})
     unknown = replace(trace, gpu_ops=trace.gpu_ops.with_columns(pl.lit(None, dtype=pl.Int64).alias("end_ns")))
     assert lost_work(unknown, find_steps(trace)).nameless == 1
+
+
+def test_replays_lost_at_regular_distances_make_no_cycle() -> None:
+    tape = Tape()
+    for step in range(9):
+        with tape.range(DECODE):
+            call = tape.call("hipGraphLaunch")
+            if step % 3 != 2:
+                tape.run(MODEL, call)
+            tape.launch("norm norm")
+        tape.idle(20 * US)
+    trace = tape.trace()
+    steps = find_steps(trace)
+    assert set(steps.frame.filter("used")["kernels"].to_list()) == {len(MODEL) + 2}
+    assert lost_work(trace, steps).empty == 0

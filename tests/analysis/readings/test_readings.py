@@ -132,6 +132,17 @@ def test_two_marks_of_one_text_in_turns_are_one_step() -> None:
     assert steps.step_ns == 57 * 10 * US + 20 * US
 
 
+def test_an_odd_first_step_makes_no_turns() -> None:
+    tape = Tape()
+    for number in range(14):
+        with tape.range(DECODE):
+            tape.graph("warm up tune " * 6 if number == 0 else PASS)
+        tape.idle(20 * US)
+    steps = find_steps(tape.trace())
+    assert kernels(steps) == [18, *[45] * 13]
+    assert steps.step_ns == PASS_NS + 20 * US
+
+
 def test_unmarked_work_that_equals_marked_steps_is_steps() -> None:
     tape = Tape()
     for number in range(12):

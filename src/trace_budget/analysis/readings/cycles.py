@@ -24,6 +24,7 @@ class PartsOf:
     def __init__(self, trace: Trace, op_piece: Int32Array, kind: Int64Array) -> None:
         """Count the kernels of one example of each class."""
         self._counts: dict[int, dict[int, int]] = {}
+        self._lossy = _has_empty_replays(trace)
         example = {int(k): int(i) for i, k in reversed(list(enumerate(kind)))}
         rows = pl.DataFrame({"piece": op_piece, "name": trace.gpu_ops["name"].to_physical().cast(pl.Int64)})
         rows = rows.filter(pl.col("piece").is_in(list(example.values())))
@@ -33,13 +34,25 @@ class PartsOf:
             self._counts.setdefault(by_piece[piece], {})[name] = calls
 
     def all_parts(self, kinds: Int64Array) -> bool:
-        """Whether no two of these classes are variants of one model."""
+        """Whether no two of these classes are variants of one model, or one what is left of the other."""
         each = [self._counts.get(int(k), {}) for k in kinds]
-        return not any(_variants(a, b) for i, a in enumerate(each) for b in each[i + 1 :])
+        pairs = [(a, b) for i, a in enumerate(each) for b in each[i + 1 :]]
+        return not any(_variants(a, b) or (self._lossy and (_within(a, b) or _within(b, a))) for a, b in pairs)
 
     def same_names(self, one: int, other: int) -> bool:
         """Whether two classes run mostly the same kernels."""
         return _shared(self._counts.get(one, {}), self._counts.get(other, {})) >= SAME_MODEL
+
+
+def _has_empty_replays(trace: Trace) -> bool:
+    """Whether graph launches own no kernel: a piece that holds one shows only what was launched beside it."""
+    graphs = trace.calls.filter(pl.col("kind") == "graph_launch").select("launch_id")
+    return not graphs.join(trace.gpu_ops.select("launch_id").drop_nulls(), on="launch_id", how="anti").is_empty()
+
+
+def _within(small: dict[int, int], large: dict[int, int]) -> bool:
+    """Whether the larger multiset holds everything of the smaller."""
+    return all(large.get(name, 0) >= calls for name, calls in small.items())
 
 
 def _shared(one: dict[int, int], other: dict[int, int]) -> float:
@@ -104,10 +117,13 @@ def _around(anchors: Int64Array, free: np.ndarray, idle_ns: Int64Array) -> Int64
 
 def _in_turns(kind: Int64Array, phase: list[str], idle_ns: Int64Array, names: PartsOf) -> Int64Array | None:
     """Pieces of one phase that take strict turns and share no model: parts of one step."""
-    for period in range(2, min(LONGEST, kind.size // 2) + 1):
+    for period in range(1, min(LONGEST, kind.size // 2) + 1):
         if (kind[period:] == kind[:-period]).mean() < AGAIN:
             continue
-        row, times = np.unique(kind[:period], return_counts=True)
+        if period == 1:
+            return None
+        middle = (kind.size - period) // 2  # the first ones may be a warm-up
+        row, times = np.unique(kind[middle : middle + period], return_counts=True)
         # A part may run several times in a cycle (the passes of a draft); one that runs once tells where it is.
         if row.size < 2 or times.min() > 1 or not _one_label(phase) or not names.all_parts(row):
             return None
