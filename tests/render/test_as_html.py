@@ -214,3 +214,11 @@ def test_without_plotly_one_line_says_what_to_install(monkeypatch: pytest.Monkey
         as_html.render(page())
     assert "pip install plotly" in caught.value.line()
     assert caught.value.exit_code == 5
+
+
+def test_the_title_begins_with_the_trace() -> None:
+    whole = page()
+    named = replace(whole, answer=replace(whole.answer, trace={"path": "runs/<b>.json"}))
+    assert f"<title>&lt;b&gt;.json: {tables.text(whole.title)}" in as_html.render(named).decode()
+    alone = replace(named, title="runs/<b>.json")
+    assert "<title>runs/&lt;b&gt;.json" in as_html.render(alone).decode()

@@ -12,6 +12,7 @@ import html
 import json
 from collections.abc import Callable
 from importlib.resources import files
+from pathlib import PurePath
 from string import Template
 
 from trace_budget.errors import OutputError
@@ -63,7 +64,7 @@ def render(page: Page) -> bytes:
     drawn = {figure.key: DRAW[type(figure.picture)](figure.picture, names).as_json() for figure in page.figures}
     whole = Template(_template("page.html")).substitute(
         policy=f"script-src {_hash(library)} {_hash(script)}",
-        title=html.escape(safe(page.title)),
+        title=html.escape(safe(_title(page))),
         style=_template("page.css"),
         head=tables.head(page),
         navigation=tables.navigation(page),
@@ -75,6 +76,13 @@ def render(page: Page) -> bytes:
         script=script,
     )
     return whole.encode()
+
+
+def _title(page: Page) -> str:
+    """The trace's name first: of many pages in a row of tabs, only the beginning shows."""
+    path = (page.answer.trace or {}).get("path")
+    name = PurePath(str(path)).name if path else ""
+    return page.title if not name or page.title == path else f"{name}: {page.title}"
 
 
 def _template(name: str) -> str:

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import polars as pl
 
-from trace_budget.render.as_html.drawing import ROW, Drawing, Json, Names, layout, row_labels, rows_axis, title, values
+from trace_budget.labels import labels
+from trace_budget.render.as_html.drawing import (
+    ROW,
+    WIDE_NAME,
+    Drawing,
+    Json,
+    Names,
+    layout,
+    row_labels,
+    rows_axis,
+    title,
+    values,
+)
 from trace_budget.schema.page import KernelBars
 from trace_budget.units import show_number, show_us
 
@@ -29,7 +41,7 @@ def draw(bars: KernelBars, names: Names) -> Drawing:
         f"{show_us(us)} us  {show_number(pct, 2)} %"
         for us, pct in zip(frame["us_per_step"], frame["pct_of_step"], strict=True)
     ]
-    figure["annotations"] = row_labels(frame["kernel"].to_list(), frame["matched"].to_list(), rights)
+    figure["annotations"] = row_labels(labels(frame["kernel"].to_list(), WIDE_NAME), frame["matched"].to_list(), rights)
     figure["margin"] = {"l": 12, "r": 16, "t": 52, "b": 44}
     return Drawing(data, figure, 110 + ROW * frame.height, read=1, axis="xaxis2")
 

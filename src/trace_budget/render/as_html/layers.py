@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from trace_budget.render.as_html.drawing import ROW, Drawing, Json, Names, layout, row_labels, rows_axis
+from trace_budget.labels import labels
+from trace_budget.render.as_html.drawing import ROW, WIDE_NAME, Drawing, Json, Names, layout, row_labels, rows_axis
 from trace_budget.schema.page import LayerMap
 from trace_budget.units import show_number
 
@@ -45,7 +46,7 @@ def draw(layers: LayerMap, names: Names) -> Drawing:
 
 
 def _named(layers: LayerMap) -> tuple[list[int], list[str]]:
-    return layers.sites["position"].to_list(), layers.sites["kernel"].to_list()
+    return layers.sites["position"].to_list(), labels(layers.sites["kernel"].to_list(), WIDE_NAME)
 
 
 def _plain(grid: np.ndarray) -> list[list[float | None]]:
