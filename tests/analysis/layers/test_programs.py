@@ -71,3 +71,9 @@ def test_a_draft_models_layers_are_not_the_models() -> None:
     ]
     program = random_program("dense", 0)
     assert type(program)(target + draft, 24).cut().layers == 24
+
+
+@pytest.mark.parametrize("tail", [["lm_head"], ["lm_head", "rms_norm", "rms_norm"], ["rms_norm", "lm_head", "argmax"]])
+def test_layers_whose_only_norm_is_inside(tail: list[str]) -> None:
+    program = Program(["embed", "rms_norm", *["qkv_gemm", "attn", "rms_norm", "mlp"] * 24, *tail], 24)
+    assert program.cut().layers == 24

@@ -200,8 +200,12 @@ def uncut(size: int) -> Cut:
 
 def _main(codes: Int64Array, run: Run, bounds: tuple[int, int], names: Names) -> _Found | None:
     """The layers of one run and the odd ones at its edges; None when it holds but one."""
-    starts, stop = with_edges(codes, layer_starts(codes, run, names), run, bounds, names)
+    plain, end = layer_starts(codes, run, names), min(run.stop, bounds[1])
+    starts, stop = with_edges(codes, plain, run, bounds, names)
     starts, stop = opened_by_norms(codes, starts, stop, names, bounds[0])
+    # An edge drawn through a layer whose only norm is inside leaves a piece that mixes nothing.
+    if lacks_mixing(codes, (starts, stop), names) and not lacks_mixing(codes, (plain, end), names):
+        starts, stop = plain, end
     piece = Piece(run.first, run.period, run.repeats, int(starts.size))
     return _Found(piece, starts, stop) if starts.size > 1 else None
 
