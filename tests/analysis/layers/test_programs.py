@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.layers.programs import KINDS, random_program
+from analysis.layers.programs import KINDS, Program, random_program
 
 SEEDS = 12
 
