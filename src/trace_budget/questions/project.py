@@ -7,7 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from trace_budget.asking import EVERYTHING, NO_BENCH, Force, Inputs, OtherRanks, TracePath, one_candidate, opened
+from trace_budget.asking import (
+    EVERYTHING,
+    NO_BENCH,
+    Force,
+    Inputs,
+    OtherRanks,
+    TracePath,
+    is_stated,
+    one_candidate,
+    opened,
+)
 from trace_budget.errors import GateMissedError, NotInTraceError, TraceBudgetError, UsageError
 from trace_budget.schema.answer import Answer, File
 from trace_budget.schema.option import option
@@ -179,6 +189,8 @@ def command(
     try:
         candidate = one_candidate(selection, change, bench).candidate
     except UsageError as error:
+        if is_stated(change, bench) or not selection.kernel:
+            raise
         raise _and_the_kernel(error, trace, selection, scope, inputs) from error
     if plot is not None:
         _refuse_plot(plot, candidate, with_rank, weights, force)
@@ -199,8 +211,6 @@ def _and_the_kernel(error: UsageError, trace: Path, selection: Selection, scope:
     from trace_budget.projection.candidates import Candidate
     from trace_budget.projection.target import site_of, target_of
 
-    if not selection.kernel:
-        return error
     try:
         target_of(site_of(analyse(inputs.open(trace), scope)), Candidate("", Change(free=True), selection))
     except NotInTraceError as other:
