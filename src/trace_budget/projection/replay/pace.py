@@ -17,6 +17,7 @@ from trace_budget.schema.findings import Int64Array
 POLL_NS = 10_000  # a wait call shorter than this did not block
 LONG_CALL = 4.0  # a launch that takes this multiple of the usual may have waited for room in the queue
 HOST_SHARE = 0.05  # a host that waits for less of a step than this sets the pace
+OUTLYING = 1.1  # a mean step this much longer than the median has outliers in it
 MOST = 0.5  # share of steps
 _LATEST = np.iinfo(np.int64).max
 NOTHING_TO_FOLLOW, WAITS, AHEAD, UNCLEAR = "one", "waits", "ahead", "unclear"
@@ -90,7 +91,8 @@ def pace_of(step: Int64Array, start: Int64Array, end: Int64Array, launch: Int64A
     period = (begun[-1] - begun[0]) / (indexes.size - 1)
     # One long step lets a backlog grow that no other step adds to.
     usual = float(np.median(np.diff(begun)))
-    span = min(usual, period), usual, max(usual, period)
+    likely_ns = usual if period > OUTLYING * usual else period
+    span = min(usual, period), likely_ns, max(usual, period)
     parts = [_headroom(thread, launch, dense, span, host, blocked, cost_ns) for thread in main.tolist()]
     least, likely, most = (max(min(part[k] for part in parts), 0.0) for k in range(3))
     waiting = blocked | host.is_sync
