@@ -62,7 +62,7 @@ def test_pages_and_drawings_are_written_where_asked(tmp_path: Path) -> None:
 
 def test_an_answer_shows_itself_shortly_and_as_a_terminal_does() -> None:
     answer = tb.project(SEED, "gdn_fused", tb.Change(saving_us=3.228))
-    assert repr(answer).startswith("<trace-budget/verdict/1: NO-GO: ")
+    assert repr(answer).startswith("<trace-budget/verdict/1: NO-GO")
     assert "\n" not in repr(answer)
     assert answer._repr_html_().startswith("<pre>")
     assert "gdn_fused" in answer.text()

@@ -108,12 +108,19 @@ class Detect(Struct, frozen=True):
     pairs_needed: int | None
 
 
+class UsualDilution(Ends, frozen=True):
+    """Which share of a measured saving usually arrives."""
+
+    source: str
+
+
 class Model(Struct, frozen=True):
     """What the range rests on."""
 
     gap_max_us: float
     dilution: float
     steps: int
+    dilution_usual: UsualDilution
     assumes: str
 
 
