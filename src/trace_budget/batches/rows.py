@@ -12,6 +12,7 @@ from trace_budget.batches.names import Told
 from trace_budget.batches.question import Question
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.project import Projection
+from trace_budget.projection.reading import agree
 from trace_budget.readers.rank_names import rank_in
 from trace_budget.reports.project import figures
 from trace_budget.schema.dataset import FAILURES, KERNELS, LAYERS, PROJECTIONS, QUESTIONS, RUNS, STEPS
@@ -125,6 +126,9 @@ def projected_row(projection: Projection, candidate: Candidate) -> Row:
         "verdict": told.verdict,
         "reason": told.reason,
         "why": told.why,
+        "reading": projection.readings[0].label if projection.readings else None,
+        "readings": len(projection.readings) or None,
+        "readings_agree": agree(projection.readings) if projection.readings else None,
     }
 
 

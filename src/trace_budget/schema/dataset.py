@@ -170,6 +170,9 @@ PROJECTIONS = TableSpec(
         _text("verdict", "GO, MARGINAL, NO-GO or INVALID", nullable=True),
         _text("reason", "reason of the verdict, or not_in_trace"),
         _text("why", "the same in one sentence"),
+        _text("reading", "how the trace is read for these figures", nullable=True),
+        _whole("readings", "readings that the trace cannot exclude", nullable=True),
+        Column("readings_agree", pl.Boolean(), "whether all readings come to one verdict", nullable=True),
     ),
 )
 
