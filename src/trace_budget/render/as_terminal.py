@@ -22,7 +22,7 @@ _UNIT = re.compile(r"(?<=[0-9]) (?=(?:us|ms|ns|s|%|x|calls?|tokens/s|steps?|laye
 WIDTH = 80
 GAP = 2
 NARROWEST_TEXT = 16
-NARROWEST_NAME, MOST_NAME = 24, 72
+NARROWEST_NAME, MOST_NAME = 22, 72
 EXAMPLE_WIDTH = 60
 STYLES = {"title": "bold", "plain": "", "good": "green", "warn": "yellow", "bad": "bold red", "dim": "dim"}
 SEVERITY_STYLES = {"error": "bad", "warning": "warn", "note": "dim"}

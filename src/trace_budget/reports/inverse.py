@@ -26,10 +26,10 @@ def threshold_report(
     columns = (
         TableColumn("kernel", "kernel"),
         TableColumn("calls_per_step", "calls/step"),
-        TableColumn("ceiling_us_per_call", "mean us", 2),
+        TableColumn("ceiling_us_per_call", "mean us", 1),
         TableColumn("ceiling_pct", "% of token", 2),
         TableColumn("required_us_per_call", "must save us", 3),
-        TableColumn("required_speedup", "needed speed-up", 2),
+        TableColumn("required_speedup", "needed x", 2),
         TableColumn("can", "can"),
     )
     usual = dilution_of(policy)
