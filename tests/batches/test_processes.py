@@ -1,8 +1,10 @@
 """Worker processes: a death costs one task, growth and age end a worker, errors of trace-budget end the run."""
 
+from pathlib import Path
+
 import pytest
 
-from batches.work_for_engines import die_on_three, fail_on_three, grow_on_three, refuse_on_three, square, who
+from batches.work_for_engines import die_on_three, fail_on_three, grow_on_three, refuse_on_three, slow_who, square, who
 from trace_budget.batches.engines import engine, processes
 from trace_budget.batches.engines.processes import Processes
 from trace_budget.errors import OutputError, UsageError
@@ -55,6 +57,22 @@ def test_workers_are_replaced_when_they_have_grown(monkeypatch: pytest.MonkeyPat
     pids = [each.value[1] for each in team.run(grow_on_three, range(6)) if each.value]
     team.close()
     assert [pids.index(pid) for pid in pids] == [0, 0, 0, 0, 4, 4]
+
+
+def test_a_worker_that_starts_slowly_is_no_trouble_for_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first run ends while its second worker is still starting; the next run finds it ready in the middle."""
+    marker = str(tmp_path / "first")
+    slow = f"import os, time\nif os.path.exists({marker!r}): time.sleep(1)\nopen({marker!r}, 'w').close()\n"
+    monkeypatch.setattr(processes, "_PROGRAM", slow + processes._PROGRAM)
+    team = Processes(2)
+    assert sorted(each.value or 0 for each in team.run(square, range(2))) == [0, 1]
+    done = list(team.run(slow_who, range(60)))
+    team.close()
+    assert [each.died for each in done] == [""] * 60
+    assert sorted(each.task for each in done) == list(range(60))
+    assert len({each.value[1] for each in done if each.value}) == 2
 
 
 def test_engines_that_are_not_there_are_refused() -> None:

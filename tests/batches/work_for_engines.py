@@ -16,6 +16,11 @@ def who(number: int) -> tuple[int, int]:
     return number, os.getpid()
 
 
+def slow_who(number: int) -> tuple[int, int]:
+    time.sleep(0.05)
+    return who(number)
+
+
 def die_on_three(number: int) -> int:
     if number == 3:
         os.kill(os.getpid(), signal.SIGKILL)

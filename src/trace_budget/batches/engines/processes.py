@@ -34,7 +34,7 @@ _PATIENCE_SECONDS = 10
 
 
 class _Lane:
-    """One worker process at a time, fed with one task at a time."""
+    """One worker process at a time, fed with one task at a time by whoever holds `taken`."""
 
     def __init__(self, alive: int, scratch: Path) -> None:
         self._alive = alive
@@ -43,6 +43,7 @@ class _Lane:
         self._pipe: Connection | None = None
         self._tasks = 0
         self.failed_start = ""
+        self.taken = threading.Lock()
 
     @property
     def alive(self) -> bool:
@@ -83,7 +84,10 @@ class _Lane:
         """What a worker that did not get ready said last, and how it ended."""
         if self._process is None:
             return ""
-        code = self._process.wait()
+        try:
+            code = self._process.wait(_PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "no answer"
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         said = self._log.read_bytes()[-_LAST_WORDS:].decode("utf-8", "replace").split("\n")
         last = next((line.strip() for line in reversed(said) if line.strip()), "")
@@ -106,13 +110,19 @@ class _Lane:
 
     def close(self) -> None:
         """End the worker, in the middle of a task if need be."""
+        self.kill()
         process, self._process = self._process, None
         pipe, self._pipe = self._pipe, None
+        if process is not None:
+            process.wait()
         if pipe is not None:
             pipe.close()
+
+    def kill(self) -> None:
+        """End the worker, so that whoever waits for it goes on."""
+        process = self._process
         if process is not None:
             process.kill()
-            process.wait()
 
 
 class Processes:
@@ -124,7 +134,7 @@ class Processes:
         self._lanes = [_Lane(self._alive, Path(self._scratch.name)) for _ in range(jobs)]
         self._failed_starts = 0
         self._counting = threading.Lock()
-        self._stopped = threading.Event()
+        self._stops: list[threading.Event] = []
         self._threads: list[threading.Thread] = []
 
     def run(self, function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[Done[T, R]]:
@@ -133,48 +143,55 @@ class Processes:
         Raises OutputError when MOST_FAILED_STARTS workers in a row do not get ready.
         """
         left, ended = iter(tasks), SimpleQueue[Done[T, R] | BaseException]()
-        taking, self._stopped = threading.Lock(), threading.Event()
+        taking, stopped = threading.Lock(), threading.Event()
+
+        def step(lane: _Lane) -> bool:
+            # a lane that an earlier run left behind in a task, or just starting, is waited for
+            with lane.taken:
+                if not self._ready(lane, stopped):
+                    return False
+                with taking:
+                    task = next(left, None)
+                if task is not None:
+                    ended.put(_one(lane, function, task))
+                return task is not None
 
         def drive(lane: _Lane) -> None:
             try:
-                while self._ready(lane):
-                    with taking:
-                        task = next(left, None)
-                    if task is None:
-                        return
-                    ended.put(_one(lane, function, task))
+                while step(lane):
+                    pass
             except BaseException as error:  # noqa: BLE001  (raised again where the answers are waited for)
                 ended.put(error)
 
-        self._threads = [
-            threading.Thread(target=drive, args=(lane,), daemon=True) for lane in self._lanes[: len(tasks)]
-        ]
+        self._stops.append(stopped)
+        threads = [threading.Thread(target=drive, args=(lane,), daemon=True) for lane in self._lanes[: len(tasks)]]
         try:
-            self._begin()
+            self._begin(threads)
             for _ in tasks:
                 done = ended.get()
                 if isinstance(done, BaseException):
                     raise done
                 yield done
         finally:
-            self._stopped.set()
+            stopped.set()
 
-    def _begin(self) -> None:
+    def _begin(self, threads: Sequence[threading.Thread]) -> None:
         try:
-            for thread in self._threads:
+            for thread in threads:
                 thread.start()
+                self._threads.append(thread)
         except RuntimeError as error:  # no memory for a thread
             raise _no_workers(str(error)) from None
 
-    def _ready(self, lane: _Lane) -> bool:
+    def _ready(self, lane: _Lane, stopped: threading.Event) -> bool:
         """Whether the lane has a worker. After MOST_FAILED_STARTS in a row a lane gives up, the last one by raising."""
-        while not (lane.alive or self._stopped.is_set()):
+        while not (lane.alive or stopped.is_set()):
             if self._counted(lane.start()) < MOST_FAILED_STARTS:
                 continue
             if any(other.alive for other in self._lanes):
                 return False
             raise _no_workers(lane.failed_start)
-        return not self._stopped.is_set()
+        return not stopped.is_set()
 
     def _counted(self, started: bool) -> int:
         """How many starts in a row have failed by now."""
@@ -184,13 +201,16 @@ class Processes:
 
     def close(self) -> None:
         """End all workers, in the middle of a task if need be, and remove what they left in temporary files."""
-        self._stopped.set()
+        for stopped in self._stops:
+            stopped.set()
         os.close(self._held)
         for lane in self._lanes:
-            lane.close()
+            lane.kill()
         for thread in self._threads:
             if thread.is_alive():  # it may just be starting a worker, which ends at once
                 thread.join(_PATIENCE_SECONDS)
+        for lane in self._lanes:
+            lane.close()
         os.close(self._alive)
         self._scratch.cleanup()
 
