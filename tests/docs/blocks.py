@@ -26,6 +26,8 @@ FRESH_CLONE = "python3 -m venv "
 ELSEWHERE = (
     *("vllm serve", "curl ", "sglang", "rocprof", "hipprof", "nsys ", "runTracer.sh", "rpdTracerControl"),
     *("pip install", "dask ", "srun ", "s3://", "--scheduler", "spark.read", "source_bash", "--install-completion"),
+    "dask_jobqueue",
+    "import ray",
 )
 
 
