@@ -46,7 +46,7 @@ class Pace:
         """Who sets the pace: device, host, outside, or unknown."""
         if self.outside:
             return "outside"
-        if self.headroom_ns is None or (self.loop == UNCLEAR and not self.waits_visible):
+        if self.headroom_ns is None or (self.loop in (UNCLEAR, WAITS) and not self.waits_visible):
             return "unknown"
         busy = self.loop == UNCLEAR or (self.loop == WAITS and self.headroom_ns[1] < HOST_SHARE * self.period_ns)
         return "host" if busy or self.headroom_ns[1] <= 0 else "device"
@@ -57,8 +57,8 @@ class Pace:
         `freed`: host time per step that is gone as well, in the same shape.
         """
         out = saved.copy()
-        if self.outside:
-            out[0] = np.minimum(out[0], 0.0)
+        if self.outside or (self.loop == WAITS and not self.waits_visible):
+            out[0] = np.minimum(out[0], 0.0)  # waits that nobody saw prove nothing
         if self.headroom_ns is None:
             return out
         limit = np.asarray(self.headroom_ns)[:, None] + freed
@@ -98,7 +98,8 @@ def pace_of(step: Int64Array, start: Int64Array, end: Int64Array, launch: Int64A
     waiting = blocked | host.is_sync
     alone = main.size == 1 and bool((host.thread[waiting] == main[0]).all())
     often = _steps_with(host.start_ns[waiting], called) > MOST * (indexes.size - 1)
-    return Pace(loop, (least, likely, most), alone and often, waits_visible=host.waits_visible, period_ns=period)
+    closed = alone and often and host.waits_visible
+    return Pace(loop, (least, likely, most), closed, waits_visible=host.waits_visible, period_ns=period)
 
 
 def wait_cost(end: Int64Array, host: Host) -> int:

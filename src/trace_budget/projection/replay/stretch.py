@@ -29,6 +29,7 @@ from trace_budget.projection.replay.lanes import (
 from trace_budget.projection.replay.lent import behind_launch, lend
 from trace_budget.projection.replay.outside import paced_outside
 from trace_budget.projection.replay.pace import Pace, pace_of, wait_cost
+from trace_budget.projection.replay.unseen_waits import with_unseen_waits
 from trace_budget.schema.findings import Int64Array, Steps
 from trace_budget.schema.trace import Trace
 
@@ -148,7 +149,9 @@ def _arrays(trace: Trace, ops: pl.DataFrame, floor: Floor, count: int, following
     given = lend(start, lane, host, launched)
     launched = given.launched
     launch, replay = launched.launch, launched.replay
+    step = ops["step"].to_numpy().astype(np.int64)
     host = with_handed_over(trace.calls, origin, end, launch, given.host)
+    host = with_unseen_waits(step, end, launch, replay, host)
     ahead = previous_on_lane(lane, end, replay)
     fifo = in_order(start, end, ahead)
     ordered = bool((fifo == ahead).all())
@@ -161,7 +164,6 @@ def _arrays(trace: Trace, ops: pl.DataFrame, floor: Floor, count: int, following
     # ops overlap are not those the ops ran on.
     complete = ordered and (np.unique(lane).size == 1 or _waits_recorded(trace))
     known = (replay < 0) & complete & ~given.unsure & ~behind_branches(start, end, fifo, replay)
-    step = ops["step"].to_numpy().astype(np.int64)
     pace = pace_of(step, start, end, np.where(given.lent, -1, launch), host, wait_cost(end, host))
     return Timeline(
         ops["op_id"].to_numpy(), step, start, end, end - before, lane, fifo, early,
