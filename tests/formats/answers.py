@@ -90,8 +90,9 @@ class Answer:
 
     @property
     def line(self) -> str:
-        """The one line on stderr."""
-        (line,) = self.err.splitlines()
+        """The one line on stderr; below it stand at most the names it offers, one a line."""
+        line, *names = self.err.splitlines()
+        assert all(name.startswith("  --kernel ") for name in names), names
         return line
 
 

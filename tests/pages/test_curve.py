@@ -14,6 +14,7 @@ from trace_budget.schema.options import Range as Share
 from trace_budget.schema.page import Curve
 from trace_budget.schema.trace import Trace
 
+STEP_US = 100.0
 SEED = Path(__file__).parents[2] / "sample_traces" / "kineto" / "gdn_decode_gfx936.json.gz"
 
 
@@ -21,7 +22,7 @@ def forked(steps: int = 4, short_us: float | None = None) -> Trace:
     """A graph a step, waited for: k(30) beside c(22), joined by j(5); `short_us` ends with a second, shorter k."""
     ops, calls, ranges = [], [], []
     for step in range(steps):
-        at, graph = 200.0 * step, 10 * step + 1
+        at, graph = STEP_US * step, 10 * step + 1
         ranges.append(Range(at - 20, at + 10))
         calls += [
             Call("cudaGraphLaunch", at - 15, at - 5, graph),
@@ -39,15 +40,14 @@ def curve(trace: Trace, change: Change, kernel: str = "re:^k$", **asked: object)
 
 def test_the_knee_stands_where_the_other_branch_takes_over() -> None:
     drawn = curve(forked(), Change(saving_us=4.0))
-    step_us = 200.0
     assert [knee.saving_us for knee in drawn.knees] == pytest.approx([8.0], abs=0.01)
-    assert [knee.expected_pct for knee in drawn.knees] == pytest.approx([100 * 8 / step_us], abs=0.01)
+    assert [knee.expected_pct for knee in drawn.knees] == pytest.approx([100 * 8 / STEP_US], abs=0.01)
     assert drawn.full_us == drawn.shortest_us == 30.0
     for us, pct in drawn.points.select("saving_us", "expected_pct").rows():
-        assert pct == pytest.approx(100 * min(us, 8.0) / step_us, abs=0.01)
-    assert drawn.points["naive_pct"].to_list()[-1] == pytest.approx(100 * 30 / step_us)
+        assert pct == pytest.approx(100 * min(us, 8.0) / STEP_US, abs=0.01)
+    assert drawn.points["naive_pct"].to_list()[-1] == pytest.approx(100 * 30 / STEP_US)
     assert drawn.stated is not None
-    assert (drawn.stated.saving_us, drawn.stated.expected_pct) == pytest.approx((4.0, 2.0), abs=0.01)
+    assert (drawn.stated.saving_us, drawn.stated.expected_pct) == pytest.approx((4.0, 4.0), abs=0.01)
 
 
 def test_calls_that_run_out_bend_the_line_without_a_knee() -> None:
@@ -57,8 +57,8 @@ def test_calls_that_run_out_bend_the_line_without_a_knee() -> None:
     assert drawn.knees == ()
     by_us = {round(us, 3): pct for us, pct in drawn.points.select("saving_us", "naive_pct").rows()}
     # From 4 us on only one of the two calls has anything left.
-    assert by_us[17.0] == pytest.approx(100 * (17 + 4) / 200)
-    assert by_us[2.125] == pytest.approx(100 * 2 * 2.125 / 200)
+    assert by_us[17.0] == pytest.approx(100 * (17 + 4) / STEP_US)
+    assert by_us[2.125] == pytest.approx(100 * 2 * 2.125 / STEP_US)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_costs_belong_to_the_curve_and_not_to_the_axis() -> None:
     assert drawn.stated is not None
     assert drawn.stated.saving_us == pytest.approx(3.0)
     first = drawn.points.row(0, named=True)
-    assert (first["saving_us"], first["naive_pct"]) == pytest.approx((0.0, -100 * 1.5 / 200))
+    assert (first["saving_us"], first["naive_pct"]) == pytest.approx((0.0, -100 * 1.5 / STEP_US))
 
 
 def test_the_ceiling_itself_has_no_place_on_the_curve() -> None:

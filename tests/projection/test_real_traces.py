@@ -117,8 +117,9 @@ def test_the_keys_of_the_document_are_fixed() -> None:
 
 
 def test_a_pattern_of_several_kernels_lists_them() -> None:
-    with pytest.raises(NotInTraceError, match=r"one pattern matches several kernels.*swiglu"):
+    with pytest.raises(NotInTraceError, match="one pattern matches several kernels") as refused:
         answer(VLLM, "_matmul_ogs_NNT_bf16xbf16xmxfp4", saving_us=3.228)
+    assert any("swiglu" in choice for choice in refused.value.choices)
 
 
 def test_a_capture_sidecar_is_refused() -> None:

@@ -56,7 +56,7 @@ def test_a_stated_token_replaces_the_profiled_one_and_shows_its_inflation() -> N
 
 
 def test_the_inverse_for_every_kernel() -> None:
-    rows, time = threshold(api.analyse(graph_steps(CHAIN, 1_000)), TokenInput(), Policy(target_pct=2.0))
+    rows, time = threshold(api.analyse(graph_steps(CHAIN, 1_000)), TokenInput(), Policy(target_pct=2.0, dilution=0.5))
     assert time.step_ns == 1_000 * US
     got = {row["kernel"]: row for row in rows.iter_rows(named=True)}
     assert list(got) == ["gemm", "gdn", "tiny"]
@@ -96,7 +96,7 @@ def test_what_is_left_must_not_be_shorter_than_kernels_ever_are() -> None:
     }
     trace = graph_steps(CHAIN, 1_000, steps=8)
     for target_pct, can in ways.items():
-        rows, _ = threshold(api.analyse(trace), TokenInput(), Policy(target_pct=target_pct))
+        rows, _ = threshold(api.analyse(trace), TokenInput(), Policy(target_pct=target_pct, dilution=0.5))
         assert rows.filter(kernel="gdn")["can"].to_list() == [can]
     few = graph_steps(CHAIN, 1_000, steps=2)  # too few kernels to tell how short they get
     assert "only if removed" not in threshold(api.analyse(few), TokenInput(), Policy(target_pct=2.4))[0]["can"]

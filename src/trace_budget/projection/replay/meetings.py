@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ WAITING = 3.0  # a call that takes this multiple of the shortest waits
 SOME = 0.1
 NOBODY = -1
 FILLING = 2
+_ONE_WAY = re.compile(r" (\d+)>\d+$")  # a group of two, of which one sends; names of kernels may hold a `>` too
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +121,8 @@ def _calls(trace: Trace, line: Timeline, rank: int) -> dict[str, tuple[_Calls, i
 
 def _match(key: str, members: list[_Calls], known: list[int | None]) -> _Met | None:
     sender = NOBODY
-    if ">" in key.rsplit(" ", 1)[-1]:
-        source = key.rsplit(" ", 1)[-1].partition(">")[0]
+    if one_way := _ONE_WAY.search(key):
+        source = one_way[1]
         senders = [place for place, calls in enumerate(members) if str(known[calls.rank]) == source]
         if len(members) != 2 or len(senders) != 1:
             return None
