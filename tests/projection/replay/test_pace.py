@@ -38,7 +38,9 @@ def test_waits_of_another_thread_close_nothing() -> None:
     assert pace.limited(saved, np.zeros((3, 1))).ravel().tolist() == [10.0, 20.0, 50.0]
     assert Pace(AHEAD, (10.0, 20.0, 30.0), True).limited(saved, np.ones((3, 1))).ravel().tolist() == [11.0, 21.0, 31.0]
     assert Pace(UNCLEAR, (10.0, 20.0, 30.0)).limited(saved, np.zeros((3, 1))).ravel().tolist() == [10.0, 50.0, 50.0]
-    assert Pace(WAITS, (10.0, 20.0, 30.0)).limited(saved, np.zeros((3, 1))).ravel().tolist() == [50.0, 50.0, 50.0]
+    seen = Pace(WAITS, (10.0, 20.0, 30.0), waits_visible=True)
+    assert seen.limited(saved, np.zeros((3, 1))).ravel().tolist() == [50.0, 50.0, 50.0]
+    assert Pace(WAITS, (10.0, 20.0, 30.0)).limited(saved, np.zeros((3, 1))).ravel().tolist() == [0.0, 50.0, 50.0]
     assert np.array_equal(Pace("one").limited(saved, np.zeros((3, 1))), saved)
 
 
