@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -21,6 +23,7 @@ from trace_budget.schema.trace import Trace
 
 REPLAYED_OPS = 20_000  # replayed in Python, op by op; later steps of longer traces repeat earlier ones
 REPLAYED_OPS_NATIVE = 10_000_000
+CELLS_AT_ONCE, CLAIMS_AT_ONCE = 2_000_000, 11  # ops x claims of one pass, and claims of a part of a larger one
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +154,7 @@ def interval(base: Ground, claims: Sequence[tuple[Claim, ...]]) -> Interval:
         return _interval_of_ranks(base, base.met, claims)
     totals = np.zeros((3, len(claims)))
     for line, edges in base.lines:
-        mine = [candidate[0] for candidate in claims]
-        columns = _stacked(line, mine)
-        totals += propagate(line, edges, *columns, _vanishing(line, mine)).per_step(line, base.steps // len(base.lines))
+        totals += _moved(line, edges, [candidate[0] for candidate in claims], base.steps // len(base.lines))
     low, expected, high = totals / len(base.lines)
     return Interval(low, expected, high)
 
@@ -180,9 +181,26 @@ def _interval_of_ranks(base: Ground, met: Meetings, claims: Sequence[tuple[Claim
     return Interval(low, np.median(moved[:, 1], axis=0), high)
 
 
+def _moved(line: Timeline, edges: Edges, claims: Sequence[Claim], counted: int) -> FloatArray:
+    """(low, expected, high) x claims per step; many claims on a long stretch in parts, as many at once as cores."""
+
+    def of(part: Sequence[Claim]) -> FloatArray:
+        return propagate(line, edges, *_stacked(line, part), _vanishing(line, part)).per_step(line, counted)
+
+    if line.size * len(claims) <= CELLS_AT_ONCE:
+        return of(claims)
+    parts = [claims[first : first + CLAIMS_AT_ONCE] for first in range(0, len(claims), CLAIMS_AT_ONCE)]
+    with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1)) as pool:
+        return np.concatenate(list(pool.map(of, parts)), axis=1)
+
+
 def _stacked(line: Timeline, claims: Sequence[Claim]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The claims as (ops x claims) columns for the three bounds."""
-    low, expected, high = (np.column_stack(part) for part in zip(*(_columns(line, c) for c in claims), strict=True))
+    """The claims as (ops x claims) columns for the three bounds, 0 where they take nothing."""
+    low, expected, high = (np.zeros((line.size, len(claims))) for _ in range(3))
+    for column, claim in enumerate(claims):
+        rows, place = _places(line, claim)
+        for values, taken in ((low, claim.low), (expected, claim.expected), (high, claim.high)):
+            values[rows, column] = taken[place]
     return low, expected, high
 
 
@@ -197,14 +215,13 @@ def _vanishing(line: Timeline, claims: Sequence[Claim]) -> dict[int, list[tuple[
     return out
 
 
-def _columns(line: Timeline, claim: Claim) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The claim as one value per op of the timeline, 0 where it takes nothing."""
+def _places(line: Timeline, claim: Claim) -> tuple[Int64Array, Int64Array]:
+    """Rows of the timeline that a claim takes something of, and where each stands in the claim."""
     if claim.op_id.size == 0:
-        nothing = np.zeros(line.size)
-        return nothing, nothing, nothing
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     place = np.minimum(np.searchsorted(claim.op_id, line.op_id), claim.op_id.size - 1)
     hit = claim.op_id[place] == line.op_id
     if line.next_start is not None:
         hit[line.next_start] = False
-    low, expected, high = (np.where(hit, values[place], 0.0) for values in (claim.low, claim.expected, claim.high))
-    return low, expected, high
+    rows = np.flatnonzero(hit)
+    return rows, place[rows]
