@@ -4,8 +4,8 @@
 
 Of each recording one kernel is asked about, with every other question answered so that GO can be said, at a target just
 above or just below what is true. `exact`: calls and token of the first reading are right. `told`: another reading that
-is given has them, or nothing is claimed (INVALID, or refused), or both are means over the steps of a cycle. `false`: a
-GO or NO-GO that the truth contradicts.
+is given has them, or nothing is claimed (INVALID, or refused), or what is lost is told, or both are means over the
+steps of a cycle. `false`: a GO or NO-GO that the truth contradicts.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from gpu_simulator.odd_recordings import ODD_KINDS, Odd, odd_recording
 from gpu_simulator.recordings import Truth
 
 SAVING_NS = 3_000
+LOST = {"launches_without_kernels", "lost_kernels", "replays_without_kernels"}  # then high takes what is missing
 TITLES = ("kind", "recordings", "exact", "told", "wrong", "false verdicts")
 TOKEN_WITHIN, CALLS_WITHIN = 0.03, 0.01
 
@@ -54,6 +55,7 @@ def judged(odd: Odd, above: bool) -> tuple[str, str]:
         return "exact", words
     rest = [(float(r["calls_per_step"] or 0), float(r["token_us"] or 0) * 1000) for r in said.get("readings") or ()]  # type: ignore[attr-defined]
     known = verdict == "INVALID" or any(alike(one, truth) for one in rest for truth in possible)
+    known |= bool({caveat.code for caveat in report.caveats} & LOST)
     # Means over the steps of a cycle are right where both are of one step: their quotient is that of the cycle.
     known |= any(abs(first[0] / first[1] * truth.token_ns / truth.calls - 1) <= TOKEN_WITHIN for truth in possible)
     return ("told" if known else "wrong"), words
