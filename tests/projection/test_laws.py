@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gpu_simulator import KINDS, Shown, random_program, simulate, to_trace
@@ -23,6 +23,7 @@ from trace_budget.schema.options import Change, Policy, Range, Selection, TokenI
 from trace_budget.schema.trace import Trace
 
 CALM = tuple(kind for kind in KINDS if not kind.startswith("contention"))
+LOST = {"launches_without_kernels", "lost_kernels", "replays_without_kernels"}
 SHARES = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
 seeds = st.integers(0, 10_000)
 programs = st.builds(lambda kind, seed: to_trace(simulate(random_program(kind, seed))), st.sampled_from(CALM), seeds)
@@ -103,6 +104,8 @@ def test_no_bound_lies_above_what_the_kernels_or_a_token_take(
     candidates = tuple(Candidate(name, change, Selection(f"re:^{name}$")) for name in names)
     asked = CandidateSet(candidates, Policy(), TokenInput(token_ms=token_us / 1000))
     ranking = rank(site.found, asked)
+    # Of replays that run fewer kernels than their like some were lost: high takes them in, and the sum here cannot.
+    assume(not any(caveat.code in LOST for row in ranking.rows for caveat in row.alone.caveats))
     for row in ranking.rows:
         limits = row.alone.limits
         assert limits.low <= limits.expected <= limits.high
