@@ -66,6 +66,12 @@ SUMS = (
     "nsys_csv/cuda_gpu_kern_sum.csv",
 )
 OTHERS = (
+    "ascend_csv/kernel_details.csv",
+    "ascend_csv/op_summary_20260101.csv",
+    "rocprofv2_csv/results_of_old_header.csv",
+    "rocprofv2_csv/results_of_xccs.csv",
+    "rocprofv3_csv/utf16_kernel_trace.csv",
+    "xplane/same_run.xplane.pb",
     "hipprof_db/two_workers.db",
     "kineto/cuda_two_streams_pdl.json.gz",
     "kineto/decimal_us_epoch.json.gz",

@@ -13,7 +13,7 @@ CAVEAT = ("code", "severity", "count", "text", "example")
 
 def test_the_lists_hold_every_sample() -> None:
     listed = {SAMPLES / name for name in (*TIMELINES, *SUMS)}
-    read_with_another = ("_api_trace", "_agent_info", "_memory_copy_trace", "_pushpop_trace")
+    read_with_another = ("_api_trace", "_agent_info", "_memory_copy_trace", "_pushpop_trace", "_regions_trace")
     left = [
         path
         for path in SAMPLES.glob("[!bm]*/*")

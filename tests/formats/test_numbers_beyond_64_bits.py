@@ -140,7 +140,7 @@ V3, V1, HIPPROF, RPD = FILES
         (V1, "[X None ].args.wgr", "block_x", 1),
         (HIPPROF, "[X HIPOPS ].args.queueId", "queue", 1),
         (HIPPROF, "[X HIPOPS ].args.index", "correlation", 1),
-        (HIPPROF, "[X HIPOPS ].args.devId", "device", 1),
+        (HIPPROF, "[X HIPOPS ].args.devId", "device", 0),  # the title of its track says it too
     ],
 )
 def test_they_are_unknown_and_told(

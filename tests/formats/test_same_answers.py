@@ -158,7 +158,7 @@ def test_what_a_format_cannot_tell_is_told(name: str) -> None:
 
 
 FILES = [name for name in SAME_RUN if not (SAMPLES / name).is_dir()]
-BESIDE = ("beside", "same_run_kernel_trace", "hcc_ops")  # read together with other files
+BESIDE = ("beside", "same_run_kernel_trace", "of_rocpd", "hcc_ops")  # read together with other files
 ALONE = [name for name in FILES if not any(part in name for part in BESIDE)]
 
 

@@ -22,7 +22,7 @@ class Table:
 
 def rows_of(data: bytes, table: Table, ends: Callable[[Sequence[str]], bool] = lambda _: False) -> Iterator[Row]:
     """The rows below each header of the table."""
-    wide = data.startswith((b"\xff\xfe", b"\xfe\xff")) or data[1:2] == b"\0"
+    wide = data.startswith((b"\xff\xfe", b"\xfe\xff")) or (data[1:4:2] == b"\0\0" and 0 not in data[0:4:2])
     encoding = "utf-8" if not wide else "utf-16" if data[1:2] != b"\0" else "utf-16-le"
     text = data.decode(encoding, "replace").lstrip("\ufeff")
     text = re.sub(r"\r+(\n|\Z)", r"\1", text)
@@ -82,7 +82,10 @@ def _ends_report(cells: Sequence[str]) -> bool:
 
 
 def _rocprofv2(data: bytes) -> int:
-    return _counted(data, _DISPATCHES) or _counted(data, _ACTIVITY)
+    dispatches = list(rows_of(data, _DISPATCHES))
+    if dispatches and all("XCC_Index" in row for row in dispatches):
+        return len({(row.get("PID"), row["Dispatch_ID"], row["GPU_ID"]) for row in dispatches})
+    return len(dispatches) or _counted(data, _ACTIVITY)
 
 
 def _sums(data: bytes) -> int:

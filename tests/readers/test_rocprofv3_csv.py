@@ -53,6 +53,7 @@ def test_every_column_of_one_row(tmp_path: Path) -> None:
             **{"op_id": 0, "kind": "kernel", "name": "f(int)", "device": 4, "stream": 3, "queue": 1, "pid": None},
             **{"start_ns": 1_000, "end_ns": 1_500, "launch_id": None, "correlation": 7, "graph_node_id": None},
             **{"grid_x": 1_024, "grid_y": 4, "grid_z": 1, "block_x": 64, "block_y": 2, "block_z": 1, "bytes": None},
+            **{"group": None, "group_size": None},
         }
     ]
     assert (trace.vendor, trace.dispatch_gap_in_duration, trace.resolution_ns) == ("AMD", True, 1)

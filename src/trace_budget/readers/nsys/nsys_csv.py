@@ -128,6 +128,7 @@ def _sums(file: CsvFile) -> Trace:
     if not sums.height:
         raise InputError("no kernel sums", where=str(file.path), found="a header without rows", advice=_RECORD)
     several = several_tables(file, "sums")
+    damaged = (*damage_of(*file.tables), *reports.rows_below_damaged_headers(file))
     partial = (caveats.partial_file(file.damage),) if file.damage else ()
     return checked(
         Trace(
@@ -138,7 +139,7 @@ def _sums(file: CsvFile) -> Trace:
             complete=not file.damage,
             events=sums.height,
             source_bytes=file.path.stat().st_size,
-            caveats=(*partial, caveats.aggregates_only(), *unusable, *several, *damage_of(*file.tables)),
+            caveats=(*partial, caveats.aggregates_only(), *unusable, *several, *damaged),
             aggregates=build.aggregates(sums),
         )
     )

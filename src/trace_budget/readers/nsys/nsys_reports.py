@@ -42,6 +42,8 @@ def _with(*names: str, without: tuple[str, ...] = ()) -> Callable[[Cells], bool]
 
 
 _SUMMED = {"Time", "Total Time", "Instances", "Name", "Avg", "Med", "Min", "Max", "StdDev", "GridXYZ", "BlockXYZ"}
+# columns that sums of other domains have beside these
+_OF_OTHERS = {"Num Calls", "Calls", "Count", "Operations", "Operation", "Range", "Style", "Source", "Category", "Total"}
 _SUMMED |= {"Average", "Minimum", "Maximum", "Median"}
 
 
@@ -215,6 +217,14 @@ def _sums(table: CsvTable) -> pl.DataFrame:
         least.alias("min_ns"),
         most.alias("max_ns"),
     )
+
+
+def rows_below_damaged_headers(file: CsvFile) -> tuple[Caveat, ...]:
+    """Return the caveat about sums whose header is of no known report: rows that may be kernels are not read."""
+    unknown = [t for t in file.of("other sums") if {_column(cell) for cell in t.header} - _SUMMED - _OF_OTHERS]
+    rows = sum(max(table.frame.height, 1) for table in unknown)  # without a column that is known none is counted
+    text = "rows below a header that is of no known report are left out; if they are kernels, that header is damaged"
+    return (Caveat("rows_of_other_tables", text, rows, "warning"),) if rows else ()
 
 
 def once_per_name(sums: pl.DataFrame) -> pl.DataFrame:
