@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from trace_budget._version import VERSION
+from trace_budget.projection.replay.native import library
 from trace_budget.readers.kineto.scan import built_library
 
 
@@ -35,13 +36,22 @@ def test_what_is_optional_says_which_extra_brings_it(run: Callable[..., Any]) ->
 
 
 @pytest.mark.parametrize("off", ["", "1"])
-def test_the_engine_that_reads_kineto_traces(
-    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, off: str
+@pytest.mark.parametrize(
+    ("item", "built", "other"),
+    [("kineto engine", built_library, "msgspec"), ("replay engine", library, "python")],
+)
+def test_the_parts_in_c(
+    run: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    item: str,
+    built: Callable[[], object | None],
+    other: str,
+    off: str,
 ) -> None:
     monkeypatch.setenv("TRACE_BUDGET_NO_ACCELERATOR", off)
     rows = json.loads(run("doctor", "--format", "json").out)["rows"]
-    (found,) = (row["found"] for row in rows if row["item"] == "kineto engine")
-    assert found == ("c" if built_library() and not off else "msgspec")
+    (found,) = (row["found"] for row in rows if row["item"] == item)
+    assert found == ("c" if built() and not off else other)
 
 
 @pytest.mark.parametrize(("set_to", "shown"), [(None, "250 x its size, at most 68.7 GB"), ("1000000", "1.0 MB")])

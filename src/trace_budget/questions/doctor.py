@@ -86,12 +86,25 @@ def _cache() -> dict[str, str | None]:
     return _row("cache", str(home), note)
 
 
-def _accelerator() -> dict[str, str | None]:
-    from trace_budget.readers.kineto.scan import SWITCH, built_library, find_scanner
+def _compiled() -> list[dict[str, str | None]]:
+    """The two parts in C, and what stands in for them where no compiler was found or the user wants none."""
+    from trace_budget.projection.replay import native
+    from trace_budget.readers.kineto import scan
 
-    found = "c" if find_scanner() else "msgspec"
-    note = "reads Kineto JSON" if built_library() else "no compiler was found at installation: Kineto is read slower"
-    return _row("kineto engine", found, f"{note}; {SWITCH}=1 for msgspec" if built_library() else note)
+    parts = (
+        ("kineto engine", "reads Kineto JSON", "msgspec", scan.built_library(), scan.find_scanner()),
+        ("replay engine", "replays what kernels wait for", "python", native.library(), native.chosen_library()),
+    )
+    return [
+        _row(
+            item,
+            "c" if used else other,
+            f"{task}; {scan.SWITCH}=1 for {other}"
+            if built
+            else f"{task}, slower: no compiler was found at installation",
+        )
+        for item, task, other, built, used in parts
+    ]
 
 
 def _engines() -> list[dict[str, str | None]]:
@@ -108,7 +121,7 @@ def _engines() -> list[dict[str, str | None]]:
     most = show_bytes(allowed.total_bytes)
     shown = most if allowed.ratio is None else f"{allowed.ratio} x its size, at most {most}"
     return [
-        _accelerator(),
+        *_compiled(),
         _row("trace_processor", route, "reads Perfetto files"),
         _row("inflate limit", shown, f"of compressed files; {LIMIT_VARIABLE} sets bytes"),
         _cache(),
