@@ -10,6 +10,8 @@ from trace_budget.schema.options import ReadOptions as ReadOptions
 from trace_budget.schema.report import Report
 from trace_budget.schema.trace import Trace
 
+PACKINGS = (".gz", ".zst")
+
 
 @dataclass(frozen=True, slots=True)
 class Head:
@@ -26,13 +28,31 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
+class FileNames:
+    """What names of files tell about a format, as regular expressions; case is ignored.
+
+    `main`: kernel traces that other files accompany, `companions`: those files, `always`: such of them as a process
+    writes that ran no kernel; `sums`: files that hold sums all the same; `output`: words behind the name of the run.
+    `page_of` tells whether two names of runs are of one run although they differ.
+    """
+
+    main: str = ""
+    companions: str = ""
+    always: str = ""
+    sums: str = ""
+    output: str = ""
+    page_of: Callable[[str, str], bool] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Reader:
     """One format. `recognises` must decide by content, never by name; `read` ends with the schema check.
 
     `cannot_tell` lists the questions this format leaves open, `recognised_by` says in words what `recognises` looks at.
-    `writers`: the profilers that write it, each with the place of this output among its outputs (0 tells most);
-    `sums_named` matches names of files that hold sums all the same. `work_table` begins the name of the table whose
-    rows are device work; `late_rank` says that the rank may stand behind the events.
+    `suffixes` are without those of PACKINGS; nothing but traces has those of them that `own_suffixes` repeats.
+    `writers`: the profilers that write it, each with the place of this output among its outputs (0 tells most).
+    `work_table` begins the name of the table whose rows are device work; `late_rank` says that the rank may stand
+    behind the events.
     """
 
     name: str
@@ -42,9 +62,10 @@ class Reader:
     recognises: Callable[[Head], bool]
     read: Callable[[Path, ReadOptions], Trace]
     suffixes: tuple[str, ...] = ()
+    own_suffixes: tuple[str, ...] = ()
     timeline: bool = True
     writers: Mapping[str, int] = field(default_factory=dict, hash=False)
-    sums_named: str = ""
+    names: FileNames = FileNames()
     work_table: str = ""
     late_rank: bool = False
 

@@ -104,7 +104,7 @@ def test_a_wrong_format_is_refused_or_told(name: str) -> None:
 def test_a_format_that_is_none() -> None:
     answer = ask("kernels", str(SAMPLES / "rpd/same_run.rpd"), "--from", "nonsense")
     assert answer.code == 2
-    assert "one of kineto, rocpd, rpd" in answer.line
+    assert "one of kineto, rocprofv3_json, rocprof_v1_json" in answer.line
 
 
 def test_a_tie_lists_the_candidates_and_from_resolves_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

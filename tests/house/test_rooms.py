@@ -9,6 +9,7 @@ import pytest
 
 from house.source_tree import ROOT, SRC, modules, name_of, tree
 from trace_budget import questions, readers, render
+from trace_budget.contracts import PACKINGS
 
 CONTRACT = (
     "estimate kernels steps layers overlap check project threshold "
@@ -34,6 +35,17 @@ def test_questions_are_at_least_those_of_the_contract_and_each_has_its_file() ->
     assert set(CONTRACT.split()) <= set(questions.NAMES)
     assert files_of("questions") == set(questions.NAMES)
     assert [questions.function(name).__name__ for name in questions.NAMES] == list(questions.NAMES)
+
+
+def test_the_readers_of_json_are_those_whose_files_are_json() -> None:
+    of_json = {reader.name for reader in readers.every() if ".json" in reader.suffixes}
+    assert of_json == {file.rpartition(".")[2] for file in readers.OF_JSON}
+
+
+def test_suffixes_of_readers_are_plain_and_those_of_their_own_among_them() -> None:
+    for reader in readers.every():
+        assert not any(suffix.endswith(PACKINGS) for suffix in reader.suffixes)
+        assert set(reader.own_suffixes) <= set(reader.suffixes)
 
 
 def test_every_listed_reader_has_a_file_that_holds_it() -> None:

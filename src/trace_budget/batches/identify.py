@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,11 +12,11 @@ from trace_budget import readers
 from trace_budget.batches.located import fetched
 from trace_budget.batches.sources import MEMBER, Source
 from trace_budget.batches.unforeseen import ENDS, unforeseen
-from trace_budget.contracts import Head
+from trace_budget.contracts import PACKINGS, Head
 from trace_budget.errors import InputError
 from trace_budget.inputs.detect import description, head_of
 from trace_budget.inputs.digest import digest_of
-from trace_budget.inputs.unreadable import refuse_known, refuse_named
+from trace_budget.inputs.unreadable import OWN_SUFFIXES, refuse_known, refuse_named
 from trace_budget.io.archive import is_archive, members
 from trace_budget.io.parquet_folder import table_names
 from trace_budget.io.probe import PROBE_BYTES, probe
@@ -25,11 +25,7 @@ from trace_budget.io.store import file_system, is_url, reading_from
 from trace_budget.io.temp import NoRoomError, scratch_folder, told_when_full
 from trace_budget.readers.rank_names import job_facts, rank_in
 
-_TELLING = re.compile(
-    r"trace|profile|(?:^|[-_.])(?:rank|TP)[-_]?\d|\.(?:rpd|sqlite|pftrace|nsys-rep|qdrep|qdstrm|otf2|ncu-rep)(?:\.gz)?$",
-    re.IGNORECASE,
-)
-_MAYBE = re.compile(r"\.(?:json|csv|db|sqlite3?|rpd|pftrace|perfetto|proto|html)(?:\.(?:gz|zst))?$", re.IGNORECASE)
+_TELLING = r"trace|profile|(?:^|[-_.])(?:rank|TP)[-_]?\d"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +73,19 @@ def _identified(source: Source) -> tuple[Identity, ...]:
 
 def _telling(source: Source) -> bool:
     """Whether the name says that this ought to be a trace."""
-    return _TELLING.search(source.name) is not None
+    named = re.search(_TELLING, source.name, re.IGNORECASE)
+    return named is not None or _ends(source.name, (*readers.suffixes(own=True), *OWN_SUFFIXES))
 
 
 def _maybe(source: Source) -> bool:
     """Whether the name says that this could be a trace."""
-    return _telling(source) or _MAYBE.search(source.name) is not None
+    return _telling(source) or _ends(source.name, readers.suffixes())
+
+
+def _ends(name: str, suffixes: Sequence[str]) -> bool:
+    """Whether a name ends so, packed or not."""
+    lower = name.lower()
+    return any(lower.endswith(f"{suffix}{packing}") for suffix in suffixes for packing in ("", *PACKINGS))
 
 
 def _looked_at(source: Source, path: Path) -> Iterator[Identity]:

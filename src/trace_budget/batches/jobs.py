@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from trace_budget.batches.identify import Identity
+from trace_budget.inputs.same_run import accompanies
 from trace_budget.readers import rank_names as ranks
-from trace_budget.readers.rank_names import Placed, accompanies
+from trace_budget.readers.rank_names import Placed
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from pathlib import Path
 from trace_budget._version import VERSION
 from trace_budget.contracts import Reader, ReadOptions
 from trace_budget.inputs.digest import beside, digest_of
-from trace_budget.readers.rank_names import COMPANION
+from trace_budget.inputs.same_run import is_companion
 from trace_budget.schema.trace import Trace
 
 FOLDER_VARIABLE = "TRACE_BUDGET_CACHE"
@@ -55,7 +55,7 @@ def read_cached(reader: Reader, path: Path, options: ReadOptions) -> Trace:
     home = cache_folder()
     stamp: Stamp | None = None
     with suppress(Exception):
-        alone = not beside(path) and not COMPANION.search(path.name)  # else content elsewhere is read as well
+        alone = not beside(path) and not is_companion(path.name)  # else content elsewhere is read as well
         stamp = _stamp(path) if home is not None and alone and _usable(home) else None
     if home is None or stamp is None:
         return reader.read(path, options)

@@ -6,10 +6,10 @@ import hashlib
 from functools import lru_cache
 from pathlib import Path
 
+from trace_budget.inputs.same_run import is_companion, is_kernel_trace
 from trace_budget.io.existing import is_file
 from trace_budget.io.inflate import CHUNK_BYTES
 from trace_budget.io.parquet_folder import table_names
-from trace_budget.readers.rank_names import COMPANION, MAIN
 
 
 def digest_of(path: Path) -> str:
@@ -39,9 +39,9 @@ def beside(path: Path) -> bytes:
 
 def _companions(path: Path) -> list[Path]:
     """The files beside a kernel trace in CSV that may be read together with it, by name."""
-    if not MAIN.search(path.name):
+    if not is_kernel_trace(path.name):
         return []
-    return sorted(file for file in path.parent.iterdir() if COMPANION.search(file.name) and is_file(file))
+    return sorted(file for file in path.parent.iterdir() if is_companion(file.name) and is_file(file))
 
 
 def stamp_of(path: Path) -> tuple[int, ...]:

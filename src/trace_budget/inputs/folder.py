@@ -14,7 +14,7 @@ from trace_budget import readers
 from trace_budget.contracts import Head, Reader
 from trace_budget.errors import InputError
 from trace_budget.inputs.detect import head_of
-from trace_budget.inputs.same_run import telling_more
+from trace_budget.inputs.same_run import accompanies, telling_more
 from trace_budget.inputs.unreadable import refuse_known, refuse_named
 from trace_budget.io import existing as there
 from trace_budget.io.inflate import CHUNK_BYTES, PlainStream
@@ -22,7 +22,7 @@ from trace_budget.io.parquet_folder import only_trace, table_names
 from trace_budget.io.probe import PROBE_BYTES
 from trace_budget.io.sqlite import opened
 from trace_budget.io.walk import data_below
-from trace_budget.readers.rank_names import Placed, accompanies, job_facts, job_labels, rank_in
+from trace_budget.readers.rank_names import Placed, job_facts, job_labels, rank_in
 from trace_budget.readers.sum_names import other_domain
 from trace_budget.schema.trace import Caveat
 
@@ -35,7 +35,6 @@ _NO_WORKLOAD = (
 )
 _MERGED = re.compile(r"^merged-")
 _EARLY_STAGE = re.compile(r"-(?:EXTEND|PREFILL)(?=[-.])", re.IGNORECASE)
-_WITH_SUMS = ("kernel_stats_csv", "nsys_csv")
 LOST = "its kernel trace is not here"
 
 
@@ -165,10 +164,10 @@ def _no_input(head: Head, reader: Reader) -> str | None:
     for pattern, reason in _NO_WORKLOAD:
         if pattern.search(name):
             return reason
-    domain = other_domain(name) if reader.name in _WITH_SUMS else None
+    domain = other_domain(name) if reader.names.sums or not reader.timeline else None
     if domain is not None:
         return f"sums of {domain}, not of kernels"
-    if reader.name.endswith("_csv") and len(head.data) < PROBE_BYTES and _lines(head) < 2:
+    if reader.suffixes == (".csv",) and len(head.data) < PROBE_BYTES and _lines(head) < 2:
         return "a header without rows"
     return None
 

@@ -1,24 +1,17 @@
-"""One run in several outputs: which files beside each other hold the same run, and which of them tells most."""
+"""One run in several files: which beside each other hold the same run, which tells most, which are read together."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
-from trace_budget.contracts import Reader
+from trace_budget import readers
+from trace_budget.contracts import PACKINGS, Reader
 
 _SUMS = 100  # places behind every output with a timeline
-_OUTPUT = re.compile(
-    r"(?:[_.](?:results|kernel|hiptrace|kernel_trace|kernel_stats|domain_stats|stats|stream|hipkernel|cuda_gpu_trace|"
-    r"cuda_gpu_kern_sum|parquetdir|pqtdir|csv|json|html|db|sqlite|rpd|pftrace|gz|zst))*$"
-)
-
-
-# hipprof: one database, and pages or segments of one process beside it; older releases name both by the process
-_SEGMENT = re.compile(r"(?:_stream|_copy)?(?:_\d+)?$")
-_OLD_NAMES = re.compile(r"^(?:hip-prof-|result_)(?=\d+)")
 
 
 class Output(Protocol):
@@ -35,7 +28,15 @@ class Output(Protocol):
 
 def stem_of_run(path: Path) -> tuple[Path, str]:
     """Folder, and name without what tells the output: `42_results.db` and `42_kernel_trace.csv` are of run `42`."""
-    return path.parent, _OUTPUT.sub("", path.name).removesuffix("results")
+    return path.parent, _output().sub("", path.name).removesuffix("results")
+
+
+@cache
+def _output() -> re.Pattern[str]:
+    """What stands behind the name of a run in the names of its outputs."""
+    endings = (*readers.suffixes(), *PACKINGS)
+    words = dict.fromkeys(re.escape(part) for ending in endings for part in ending.split(".") if part)
+    return re.compile(rf"(?:[_.](?:{readers.named('output').pattern}|{'|'.join(words)}))*$")
 
 
 def telling_more(one: Output, found: Sequence[Output]) -> Output | None:
@@ -53,14 +54,47 @@ def telling_more(one: Output, found: Sequence[Output]) -> Output | None:
 
 def _places(one: Output) -> dict[str, int]:
     """The place of an output among those of each profiler that writes it; sums tell least."""
-    sums = _SUMS if one.reader.sums_named and re.search(one.reader.sums_named, one.path.name) else 0
+    sums = _SUMS if one.reader.names.sums and re.search(one.reader.names.sums, one.path.name) else 0
     return {profiler: place + sums for profiler, place in one.reader.writers.items()}
 
 
 def _of_one_run(more: Output, less: Output) -> bool:
     """Whether names say so: alike without what tells the output, or the database of hipprof and a page of it."""
     (folder, stem), (beside, other) = stem_of_run(more.path), stem_of_run(less.path)
-    if folder != beside or more.reader.name != "hipprof_db" or "hipprof" not in less.reader.writers:
+    page_of = more.reader.names.page_of
+    if folder != beside or page_of is None or not more.reader.writers.keys() & less.reader.writers.keys():
         return (folder, stem) == (beside, other)
-    base, page = _OLD_NAMES.sub("", stem), _OLD_NAMES.sub("", other)
-    return base in (page, _SEGMENT.sub("", page))
+    return page_of(stem, other)
+
+
+def is_kernel_trace(name: str) -> bool:
+    """Whether a file is named as a kernel trace that is read together with files beside it."""
+    return _named("main", name) is not None
+
+
+def is_companion(name: str) -> bool:
+    """Whether a file is named as one that is read together with a kernel trace."""
+    return _named("companions", name) is not None
+
+
+def accompanies(name: str, beside: Iterable[str]) -> bool | None:
+    """Whether a file belongs to a kernel trace among the names beside it; None when that trace should be there.
+
+    What it shares with its kernel trace is all of its name before the words that say what it holds.
+    """
+    found = _named("companions", name)
+    if not found:
+        return False
+    prefixes = {_run(other[: main.start()]) for other in beside if (main := _named("main", other))}
+    if _run(name[: found.start()]) in prefixes:
+        return True
+    return (True if _named("always", name) else None) if prefixes else False
+
+
+def _named(what: str, name: str) -> re.Match[str] | None:
+    """Where a name matches what readers state; only tables in CSV have companions: readers are imported for these."""
+    return readers.named(what).search(name) if ".csv" in name.lower() else None
+
+
+def _run(prefix: str) -> str:
+    return prefix.rstrip("_.").removesuffix("results").rstrip("_.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +11,9 @@ from trace_budget.contracts import Head
 from trace_budget.errors import InputError
 from trace_budget.io.archive import BROKEN, names_in
 
-_FIRST_BYTES = 1024
+# what ought to be a trace by its name; .def and .evt of an OTF2 archive may well be something else
+_NSYS, _OTF2, _NCU = (".nsys-rep", ".qdrep", ".qdstrm"), (".otf2",), (".ncu-rep",)
+OWN_SUFFIXES = (*_NSYS, *_OTF2, *_NCU)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +29,8 @@ def _starts(magic: bytes) -> Callable[[Head], bool]:
     return lambda head: head.data.startswith(magic)
 
 
-def _named(pattern: str) -> Callable[[Head], bool]:
-    suffix = re.compile(pattern, re.IGNORECASE)
-    return lambda head: suffix.search(head.path.name) is not None
+def _named(*suffixes: str) -> Callable[[Head], bool]:
+    return lambda head: head.path.name.lower().endswith(suffixes)
 
 
 def _is_rocprof_compute(head: Head) -> bool:
@@ -57,17 +57,17 @@ _BY_NAME = (
     Unreadable(
         "an Nsight Systems report, whose format is not public",
         "Export it with: nsys export --type sqlite {name}",
-        _named(r"\.(nsys-rep|qdrep|qdstrm)$"),
+        _named(*_NSYS),
     ),
     Unreadable(
         "an OTF2 archive",
         "Record again with: rocprofv3 --kernel-trace --output-format csv -- COMMAND",
-        _named(r"\.(otf2|def|evt)$"),
+        _named(*_OTF2, ".def", ".evt"),
     ),
     Unreadable(
         "an Nsight Compute report",
         "Export it with: ncu --import {name} --csv (times of single kernels, not a timeline)",
-        _named(r"\.ncu-rep$"),
+        _named(*_NCU),
     ),
 )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
+from trace_budget.contracts import PACKINGS
 from trace_budget.errors import InputError
 from trace_budget.io.csv.table import CsvFile, CsvTable
 from trace_budget.io.dictionary import Dictionary
@@ -16,7 +17,6 @@ from trace_budget.schema import caveats
 from trace_budget.schema.tables import CALLS, MARKERS
 from trace_budget.schema.trace import Caveat
 
-SUFFIXES = (".csv", ".csv.gz")
 NO_CALLS = CALLS.empty().drop("launch_id", "kind")
 NO_MARKERS = MARKERS.empty().drop("marker_id")
 _LONGEST_NS = 1 << 62
@@ -100,13 +100,14 @@ def positive(column: str) -> pl.Expr:
 
 
 def stem_of(path: Path) -> str:
-    """Return the file name without `.csv` or `.csv.gz`."""
-    return path.name.removesuffix(".gz").removesuffix(".csv")
+    """Return the file name without `.csv`, packed or not."""
+    plain = path.name.removesuffix(path.suffix) if path.suffix in PACKINGS else path.name
+    return plain.removesuffix(".csv")
 
 
 def sibling(path: Path, stem: str) -> Path | None:
     """Return the CSV file called `stem` beside `path`, if there is one."""
-    found = (path.with_name(stem + suffix) for suffix in SUFFIXES)
+    found = (path.with_name(f"{stem}.csv{packing}") for packing in ("", *PACKINGS))
     return next((candidate for candidate in found if is_file(candidate)), None)
 
 

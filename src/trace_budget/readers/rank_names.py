@@ -1,10 +1,10 @@
-"""What names and first bytes tell about ranks: which rank a trace is of, which job, which file accompanies which."""
+"""What names and first bytes tell about ranks: which rank a trace is of, and which job."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _JOB = re.compile(rb'"distributedInfo"\s*:\s*(\{[^{}]*)')
@@ -13,16 +13,6 @@ _RANK = tuple(re.compile(rf"(?:^|[-_.]){word}[-_]?(\d+)") for word in ("rank", "
 _MOST_DIGITS = 9  # as in what a trace records: a longer number is no rank
 _PARALLEL = re.compile(r"(?:^|[-_.])(?:rank|TP|DP|PP|EP|dp|pp|tp|ep|dcp)[-_]?\d+")
 _CLOCK = re.compile(r"(?<=_)\d+(?=\.\d{9,})|\d{5,}")
-COMPANION = re.compile(
-    r"(?:hip_api|hip|hsa_api|hsa|marker_api|marker|rccl_api|rocdecode_api|rocjpeg_api|ompt|memory_copy|memory_allocation|"
-    r"scratch_memory|regions|graph_launch|hip_event|hcc_ops|async_copy|cuda_api|nvtx_pushpop|nvtx_gpu_proj|roctx)"
-    r"_trace(?:_\d+)?\.csv|agent_info\.csv|(?:spm_counter_collection|streaming_performance_monitor|counter_values)\w*\.csv"
-    r"|\.(?:hip|hsa|copy)_stats\.csv",
-    re.IGNORECASE,
-)
-MAIN = re.compile(r"(?:kernel_trace|(?:cuda_)?gpu_trace|results)[^/]*\.csv", re.IGNORECASE)
-# files a process writes that may well run no kernel
-_ALWAYS = re.compile(r"agent_info\.csv", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +23,6 @@ class Placed:
     name: str
     rank: int | None
     world_size: int | None
-
-
-def accompanies(name: str, beside: Iterable[str]) -> bool | None:
-    """Whether a file belongs to a kernel trace among the names beside it; None when that trace should be there.
-
-    What it shares with its kernel trace is all of its name before the words that say what it holds.
-    """
-    found = COMPANION.search(name)
-    if not found:
-        return False
-    prefixes = {_run(other[: main.start()]) for other in beside if (main := MAIN.search(other))}
-    if _run(name[: found.start()]) in prefixes:
-        return True
-    return (True if _ALWAYS.search(name) else None) if prefixes else False
-
-
-def _run(prefix: str) -> str:
-    return prefix.rstrip("_.").removesuffix("results").rstrip("_.")
 
 
 def rank_in(name: str) -> int | None:

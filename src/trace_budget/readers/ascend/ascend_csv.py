@@ -93,5 +93,5 @@ READER = Reader(
     cannot_tell="launches, host threads; steps without Step Id",
     recognises=_recognises,
     read=_read,
-    suffixes=(".csv", ".csv.gz"),
+    suffixes=(".csv",),
 )

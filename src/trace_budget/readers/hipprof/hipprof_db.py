@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from trace_budget.contracts import Head, Reader, ReadOptions
+from trace_budget.contracts import FileNames, Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.io import sqlite
 from trace_budget.io.sqlite import Database
@@ -25,6 +25,8 @@ _KERNEL_NAMES = 6
 _COPY_KINDS = {"0": "HostToHost", "1": "HostToDevice", "2": "DeviceToHost", "3": "DeviceToDevice"}
 _COPY_KINDS |= {"H2H": "HostToHost", "H2D": "HostToDevice", "D2H": "DeviceToHost", "D2D": "DeviceToDevice"}
 _SET_KIND = "SET"
+_SEGMENT = re.compile(r"(?:_stream|_copy)?(?:_\d+)?$")
+_OLD_NAMES = re.compile(r"^(?:hip-prof-|result_)(?=\d+)")
 _API = r"^(_*hip\w+)"
 
 
@@ -169,6 +171,12 @@ def _markers(db: Database) -> pl.DataFrame:
     )
 
 
+def _page_of(database: str, page: str) -> bool:
+    """Whether a page, or a segment of one, is of the process of a database; older releases name both by the process."""
+    base, other = _OLD_NAMES.sub("", database), _OLD_NAMES.sub("", page)
+    return base in (other, _SEGMENT.sub("", other))
+
+
 READER = Reader(
     name="hipprof_db",
     title="hipprof database (Hygon DTK)",
@@ -176,7 +184,8 @@ READER = Reader(
     cannot_tell="idle time between kernels of one queue (booked into the kernels); grid sizes; the device's name",
     recognises=_recognises,
     read=_read,
-    suffixes=(".db", ".db.gz"),
+    suffixes=(".db",),
     writers={"hipprof": 0},
     work_table="HIPOPS_",
+    names=FileNames(page_of=_page_of),
 )

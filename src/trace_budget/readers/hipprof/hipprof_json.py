@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from trace_budget.contracts import Head, Reader, ReadOptions
+from trace_budget.contracts import FileNames, Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.io.inflate import PlainStream
 from trace_budget.readers.chrome_events import Ids, Number, integers, ns_of_us, read_events
@@ -168,6 +168,7 @@ READER = Reader(
     cannot_tell="grid and block; streams apart from queues; the device's name",
     recognises=_recognises,
     read=_read,
-    suffixes=(".json", ".json.gz", ".html"),
+    suffixes=(".json", ".html"),
     writers={"hipprof": 1},
+    names=FileNames(output="hiptrace|kernel|stream"),
 )

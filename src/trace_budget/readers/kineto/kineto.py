@@ -131,6 +131,6 @@ READER = Reader(
     cannot_tell="layers inside graph replays; hardware queues",
     recognises=_recognises,
     read=read,
-    suffixes=(".json", ".json.gz"),
+    suffixes=(".json",),
     late_rank=True,
 )

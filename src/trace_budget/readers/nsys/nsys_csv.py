@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from trace_budget.contracts import Head, Reader, ReadOptions
+from trace_budget.contracts import FileNames, Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.io.csv.table import CsvFile, first_lines
 from trace_budget.readers.csv_trace import (
@@ -152,7 +152,12 @@ READER = Reader(
     cannot_tell="processes of kernels; graph nodes; exact bytes of copies; from cuda_gpu_kern_sum nothing in time",
     recognises=_recognises,
     read=_read,
-    suffixes=(".csv", ".csv.gz"),
+    suffixes=(".csv",),
     writers={"nsys": 2},
-    sums_named="kern_?sum",
+    names=FileNames(
+        main=r"(?:cuda_)?gpu_trace[^/]*\.csv",
+        companions=r"(?:cuda_api|nvtx_pushpop|nvtx_gpu_proj)_trace(?:_\d+)?\.csv",
+        sums="kern_?sum",
+        output="cuda_gpu_trace|cuda_gpu_kern_sum",
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trace_budget.contracts import Head, Reader, ReadOptions
+from trace_budget.contracts import FileNames, Head, Reader, ReadOptions
 from trace_budget.io.parquet_folder import MAGIC, ParquetFolder
 from trace_budget.readers.nsys.nsys_tables import is_nsys, read_trace
 from trace_budget.schema.trace import Trace
@@ -27,4 +27,5 @@ READER = Reader(
     recognises=_recognises,
     read=_read,
     writers={"nsys": 1},
+    names=FileNames(output="parquetdir|pqtdir"),
 )

@@ -26,7 +26,8 @@ READER = Reader(
     cannot_tell="kernels inside CUDA graphs unless recorded with --cuda-graph-trace=node; module calls",
     recognises=_recognises,
     read=_read,
-    suffixes=(".sqlite", ".sqlite.gz"),
+    suffixes=(".sqlite", ".sqlite3"),
+    own_suffixes=(".sqlite",),
     writers={"nsys": 0},
     work_table="CUPTI_ACTIVITY_KIND_KERNEL",
 )

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from trace_budget.contracts import Head, Reader, ReadOptions
+from trace_budget.contracts import FileNames, Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.io.perfetto.packets import starts_with_packets
 from trace_budget.io.perfetto.trace_processor import Session, session
@@ -245,6 +245,8 @@ READER = Reader(
     cannot_tell="recorded ends of overlapping kernels (rocprofv3 cuts them); grid and block shapes; graph nodes",
     recognises=_recognises,
     read=_read,
-    suffixes=(".pftrace", ".perfetto-trace", ".proto"),
+    suffixes=(".pftrace", ".perfetto-trace", ".perfetto", ".proto"),
+    own_suffixes=(".pftrace", ".perfetto-trace"),
     writers={"rocprofv3": 3, "hipprof": 2},
+    names=FileNames(output="results"),
 )

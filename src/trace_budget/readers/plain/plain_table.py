@@ -187,5 +187,5 @@ READER = Reader(
     cannot_tell="launches, host threads; steps without a step column",
     recognises=_recognises,
     read=_read,
-    suffixes=(".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".parquet"),
+    suffixes=(".csv", ".jsonl", ".parquet"),
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from trace_budget.contracts import Head, Reader, ReadOptions
+from trace_budget.contracts import FileNames, Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.io.csv.table import Cells, CsvFile, Shape, first_lines, header_cells, read_csv
 from trace_budget.readers.csv_trace import damage_of, required, rows_of, several_tables
@@ -126,7 +126,10 @@ READER = Reader(
     cannot_tell="anything in time: steps, layers, overlap, idle, medians; warm-up and autotuning are inside the sums",
     recognises=_recognises,
     read=_read,
-    suffixes=(".csv", ".csv.gz"),
+    suffixes=(".csv",),
     timeline=False,
     writers={"rocprofv3": 4, "rocprof": 3, "hipprof": 3},
+    names=FileNames(
+        companions=r"\.(?:hip|hsa|copy)_stats\.csv", output="kernel|kernel_stats|domain_stats|stats|hipkernel"
+    ),
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from trace_budget.contracts import Head, Reader, ReadOptions
+from trace_budget.contracts import FileNames, Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.io import sqlite
 from trace_budget.io.sqlite import Database
@@ -181,7 +181,8 @@ READER = Reader(
     cannot_tell="idle time between kernels of one queue (booked into the kernels); module calls",
     recognises=_recognises,
     read=_read,
-    suffixes=(".db", ".db.gz"),
+    suffixes=(".db",),
     writers={"rocprofv3": 0},
     work_table="rocpd_kernel_dispatch",
+    names=FileNames(output="results"),
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from trace_budget.contracts import Head, Reader, ReadOptions
+from trace_budget.contracts import FileNames, Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.io.csv.table import Cells, CsvFile, Shape, first_lines, header_cells, read_csv
 from trace_budget.readers.csv_trace import NO_CALLS, NO_MARKERS, columns, damage_of, required, rows_of, several_tables
@@ -101,6 +101,7 @@ READER = Reader(
     cannot_tell="API calls, graph launches, steps from markers, streams, grid and block beyond their products",
     recognises=_recognises,
     read=_read,
-    suffixes=(".csv", ".csv.gz"),
+    suffixes=(".csv",),
     writers={"rocprof": 2},
+    names=FileNames(main=r"results[^/]*\.csv", output="results"),
 )

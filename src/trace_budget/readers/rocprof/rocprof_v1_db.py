@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from trace_budget.contracts import Head, Reader, ReadOptions
+from trace_budget.contracts import FileNames, Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.io import sqlite
 from trace_budget.io.sqlite import Database
@@ -146,6 +146,7 @@ READER = Reader(
     cannot_tell="grid and block beyond their products; idle time between kernels (booked into the kernels)",
     recognises=_recognises,
     read=_read,
-    suffixes=(".db", ".db.gz"),
+    suffixes=(".db",),
     writers={"rocprof": 0},
+    names=FileNames(output="results"),
 )

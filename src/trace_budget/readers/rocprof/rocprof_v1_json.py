@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from trace_budget.contracts import Head, Reader, ReadOptions
+from trace_budget.contracts import FileNames, Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.readers.chrome_events import Ids, Number, integers, ns_of_whole_us, read_events
 from trace_budget.readers.records import Records, trace_of
@@ -155,6 +155,7 @@ READER = Reader(
     cannot_tell="which call launched which kernel; grid and block beyond their products",
     recognises=_recognises,
     read=_read,
-    suffixes=(".json", ".json.gz"),
+    suffixes=(".json",),
     writers={"rocprof": 1},
+    names=FileNames(output="results"),
 )

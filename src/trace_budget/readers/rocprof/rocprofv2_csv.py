@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from trace_budget.contracts import Head, Reader, ReadOptions
+from trace_budget.contracts import FileNames, Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.io.csv.table import Cells, CsvFile, CsvTable, Shape, first_lines, header_cells, read_csv
 from trace_budget.readers.csv_trace import (
@@ -165,5 +165,6 @@ READER = Reader(
     cannot_tell="streams; steps from markers; in results files API calls, in ops traces device, queue and sizes",
     recognises=_recognises,
     read=_read,
-    suffixes=(".csv", ".csv.gz"),
+    suffixes=(".csv",),
+    names=FileNames(main=r"results[^/]*\.csv", companions=r"(?:hcc_ops|async_copy|roctx)_trace(?:_\d+)?\.csv"),
 )

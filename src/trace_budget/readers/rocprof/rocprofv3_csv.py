@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from trace_budget.contracts import Head, Reader, ReadOptions
+from trace_budget.contracts import FileNames, Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.io.csv.table import CsvFile, CsvTable, first_lines
 from trace_budget.io.inflate import PlainStream
@@ -46,8 +46,13 @@ _SIBLINGS = {
     "copies": ("copies", ("memory_copy_trace",)),
     "agents": ("agents", ("agent_info",)),
 }
-_SIBLING_STEM = re.compile(
-    "_?(hip_api|hip|hsa_api|marker_api|marker|rccl_api|memory_copy|memory_allocation|scratch_memory)_trace$|_?agent_info$"
+_NAMES = FileNames(
+    main=r"kernel_trace[^/]*\.csv",
+    companions=r"(?:hip_api|hip|hsa_api|hsa|marker_api|marker|rccl_api|rocdecode_api|rocjpeg_api|ompt|memory_copy|"
+    r"memory_allocation|scratch_memory|regions|graph_launch|hip_event)_trace(?:_\d+)?\.csv|agent_info\.csv"
+    r"|(?:spm_counter_collection|streaming_performance_monitor|counter_values)\w*\.csv",
+    always=r"agent_info\.csv",
+    output="kernel_trace",
 )
 _NO_TIMELINE = {
     "api": "holds API calls and ranges, no kernels",
@@ -114,7 +119,8 @@ def _kernels(file: CsvFile) -> pl.DataFrame:
         raise InputError(message, where=str(file.path), found=found, advice=_RECORD)
     if not file.of("kernels"):
         kind = file.tables[0].shape.name if file.tables else "other"
-        advice = f"Name the kernel trace of that run: {_SIBLING_STEM.sub('', stem_of(file.path))}_kernel_trace.csv"
+        run = re.sub(f"_?(?:{_NAMES.companions}).*", "", file.path.name)
+        advice = f"Name the kernel trace of that run: {stem_of(Path(run))}_kernel_trace.csv"
         raise InputError(_NO_TIMELINE[kind], where=str(file.path), advice=advice)
     kernels = tables.kernels(file)
     if not kernels.height:
@@ -208,6 +214,7 @@ READER = Reader(
     " lie beside it; real names after --kernel-rename",
     recognises=_recognises,
     read=_read,
-    suffixes=(".csv", ".csv.gz"),
+    suffixes=(".csv",),
     writers={"rocprofv3": 2},
+    names=_NAMES,
 )

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from trace_budget.contracts import Head, Reader, ReadOptions
+from trace_budget.contracts import FileNames, Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.io.dictionary import Dictionary
 from trace_budget.io.inflate import PlainStream
@@ -137,6 +137,7 @@ READER = Reader(
     cannot_tell="calls and steps unless --hip-runtime-trace and --marker-trace were on; streams before ROCm 7",
     recognises=_recognises,
     read=_read,
-    suffixes=(".json", ".json.gz"),
+    suffixes=(".json",),
     writers={"rocprofv3": 1},
+    names=FileNames(output="results"),
 )

@@ -146,6 +146,7 @@ READER = Reader(
     cannot_tell="grid sizes and streams inside graph replays; correlation ids; the device's name",
     recognises=_recognises,
     read=_read,
-    suffixes=(".rpd", ".rpd.gz"),
+    suffixes=(".rpd",),
+    own_suffixes=(".rpd",),
     writers={"rpd": 0},
 )

@@ -171,6 +171,6 @@ READER = Reader(
     cannot_tell="anything below a microsecond; streams, grid and block; bytes of copies",
     recognises=_recognises,
     read=_read,
-    suffixes=(".json", ".json.gz"),
+    suffixes=(".json",),
     writers={"rpd": 1},
 )

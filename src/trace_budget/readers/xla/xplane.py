@@ -169,4 +169,5 @@ READER = Reader(
     recognises=_recognises,
     read=_read,
     suffixes=(".xplane.pb",),
+    own_suffixes=(".xplane.pb",),
 )
