@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import msgspec
 import polars as pl
 
 from trace_budget.errors import InputError
@@ -17,8 +18,9 @@ from trace_budget.io.json.document import Fields
 from trace_budget.io.json.stream import ObjectStream
 from trace_budget.io.json.typed import TypedList
 from trace_budget.readers.csv_trace import ns_from_decimal
+from trace_budget.readers.records import Records, trace_of
 from trace_budget.schema import caveats
-from trace_budget.schema.trace import Caveat
+from trace_budget.schema.trace import Caveat, Trace
 
 T = TypeVar("T")
 Number = str | int | float | None
@@ -39,6 +41,17 @@ class EventFile:
     damage: str
     caveats: tuple[Caveat, ...]
     lost: int
+
+
+class Span(msgspec.Struct, gc=False):
+    """An event as every writer of Chrome's format writes it; a reader adds `args` of its own."""
+
+    ph: str | None = None
+    name: str | None = None
+    pid: Number = None
+    tid: Number = None
+    ts: Number = None
+    dur: Number = None
 
 
 class Ids:
@@ -122,6 +135,22 @@ def _around(around: Fields) -> tuple[Caveat, ...]:
 
 def _coded(frame: pl.DataFrame, dictionaries: dict[str, Dictionary]) -> pl.DataFrame:
     return frame.with_columns(dictionary.codes(frame[name]).alias(name) for name, dictionary in dictionaries.items())
+
+
+def without_kernels(file: EventFile, spans: int, what: str, advice: str) -> InputError:
+    """The error about a file with so many spans, none of a kernel."""
+    return InputError("holds no GPU kernels", where=str(file.path), found=f"{spans} spans, none {what}", advice=advice)
+
+
+def trace_of_events(file: EventFile, format_name: str, records: Records, **facts: Any) -> Trace:
+    """The checked Trace of a file's records; `facts` are further fields of Trace."""
+    told = replace(records, caveats=(*file.caveats, *records.caveats), lost=file.lost)
+    return trace_of(file, format_name, told, dispatch_gap_in_duration=True, **facts)
+
+
+def strings(values: Sequence[str | None]) -> pl.Series:
+    """Text, null where there is none."""
+    return pl.Series(values, dtype=pl.String)
 
 
 def integers(values: Sequence[Number]) -> pl.Series:

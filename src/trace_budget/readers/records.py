@@ -60,7 +60,11 @@ class Records:
 
 
 def trace_of(source: Source, format_name: str, records: Records, **facts: Any) -> Trace:
-    """The checked Trace of these records; `facts` are further fields of Trace (device_name, vendor, …)."""
+    """The checked Trace of these records; `facts` are further fields of Trace (device_name, vendor, …).
+
+    `source_bytes` is the size of the file unless it is stated.
+    """
+    facts = {"source_bytes": source.path.stat().st_size, **facts}
     ops, time_caveats = caveats.usable_times(with_kinds_by_name(records.ops), records.earliest_ns)
     raw_calls, call_caveats = _usable_calls(records.calls)
     raw_markers, marker_caveats = _closed_ranges(records.markers)

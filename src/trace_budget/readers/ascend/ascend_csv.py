@@ -72,7 +72,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
     found = (*damage_of(*file.tables), *several_tables(file, "kernels"))
     steps = steps_of(ops.rename({"Step Id": "step"}) if "Step Id" in ops.columns else ops)
     records = Records(ops, NO_CALLS, steps, ("correlation",), caveats=found, earliest_ns=0)
-    return trace_of(file, "ascend_csv", records, vendor="Ascend", source_bytes=path.stat().st_size)
+    return trace_of(file, "ascend_csv", records, vendor="Ascend")
 
 
 def _kind(task: pl.Expr) -> pl.Expr:

@@ -52,7 +52,6 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             records,
             vendor="Hygon",
             dispatch_gap_in_duration=True,
-            source_bytes=path.stat().st_size,
             rank=options.rank,
         )
 

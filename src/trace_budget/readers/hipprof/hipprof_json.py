@@ -15,11 +15,20 @@ import msgspec
 import polars as pl
 
 from trace_budget.contracts import FileNames, Head, Reader, ReadOptions
-from trace_budget.errors import InputError
 from trace_budget.io.inflate import PlainStream
-from trace_budget.readers.chrome_events import Ids, Number, integers, ns_of_us, read_events
+from trace_budget.readers.chrome_events import (
+    Ids,
+    Number,
+    Span,
+    integers,
+    ns_of_us,
+    read_events,
+    strings,
+    trace_of_events,
+    without_kernels,
+)
 from trace_budget.readers.processes import keys_of, with_processes
-from trace_budget.readers.records import Records, trace_of
+from trace_budget.readers.records import Records
 from trace_budget.schema.trace import Trace
 
 _CATEGORY = re.compile(rb'"cat"\s*:\s*"HIP(?:OPS|COPY|TX)?"')
@@ -44,14 +53,8 @@ class _Args(msgspec.Struct, gc=False, rename={"begin": "BeginNs", "end": "EndNs"
     name: Number = None
 
 
-class _Event(msgspec.Struct, gc=False):
-    ph: str | None = None
+class _Event(Span, gc=False):
     cat: str | None = None
-    name: str | None = None
-    pid: Number = None
-    tid: Number = None
-    ts: Number = None
-    dur: Number = None
     args: _Args | None = None
 
 
@@ -71,11 +74,11 @@ def _columns(events: Sequence[_Event], ids: Ids) -> pl.DataFrame:
     relative, length = ns_of_us([event.ts for event in rows]), ns_of_us([event.dur for event in rows])
     titles = [str(a.name) if event.ph == "M" else None for event, a in zip(rows, args, strict=True)]
     fields = {
-        "cat": pl.Series([event.cat or "" for event in rows], dtype=pl.String),
-        "name": pl.Series([event.name for event in rows], dtype=pl.String),
-        "lane": pl.Series([str(event.tid) for event in rows], dtype=pl.String),
+        "cat": strings([event.cat or "" for event in rows]),
+        "name": strings([event.name for event in rows]),
+        "lane": strings([str(event.tid) for event in rows]),
         "track": ids([event.pid for event in rows]),
-        "title": pl.Series(titles, dtype=pl.String),
+        "title": strings(titles),
         "number": ids.trailing([event.tid for event in rows]),
         "begin": integers([a.begin for a in args]),
         "end": integers([a.end for a in args]),
@@ -87,7 +90,7 @@ def _columns(events: Sequence[_Event], ids: Ids) -> pl.DataFrame:
         "correlation": ids([a.index for a in args]),
         "bytes": ids([a.bytes for a in args]),
     }
-    return pl.DataFrame([series.alias(name) for name, series in fields.items()])
+    return pl.DataFrame(fields)
 
 
 def _read(path: Path, options: ReadOptions) -> Trace:
@@ -98,13 +101,12 @@ def _read(path: Path, options: ReadOptions) -> Trace:
     category = pl.col("cat").cast(pl.String)
     ops = _device_work(spans.filter(category.is_in(("HIPOPS", "HIPCOPY"))))
     if not ops.filter(pl.col("kind") == "kernel").height:
-        found = f"{spans.height} spans, none of category HIPOPS"
-        raise InputError("holds no GPU kernels", where=str(path), found=found, advice=_RECORD)
+        raise without_kernels(file, spans.height, "of category HIPOPS", _RECORD)
     host = spans.with_columns(pl.col("number").alias("tid"))
     calls = host.filter(category == "HIP").select("name", "pid", "tid", "correlation", *_TIMES)
     ranges = host.filter(category == "HIPTX").select("name", "pid", "tid", *_TIMES)
     ops, unsure = with_processes(ops, calls, ("device",), str(path), _SEVERAL)
-    return trace_of(
+    return trace_of_events(
         file,
         "hipprof_json",
         Records(
@@ -112,12 +114,9 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             calls,
             ranges.with_columns(pl.lit("annotation").alias("kind")),
             keys_of(ops, calls),
-            caveats=(*file.caveats, *unsure),
-            lost=file.lost,
+            caveats=unsure,
         ),
         vendor="Hygon",
-        source_bytes=path.stat().st_size,
-        dispatch_gap_in_duration=True,
     )
 
 

@@ -74,7 +74,6 @@ def _timeline(file: CsvFile) -> Trace:
         records,
         device_name=ops["device_name"].drop_nulls().mode().sort().head(1).to_list()[0] if _named(ops) else None,
         vendor="NVIDIA",
-        source_bytes=file.path.stat().st_size,
         resolution_ns=max(reports.resolution_ns(table) for table in file.of("ops")),
     )
 

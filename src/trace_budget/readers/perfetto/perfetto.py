@@ -98,7 +98,6 @@ def _read(path: Path, options: ReadOptions) -> Trace:
         vendor="Hygon" if (keyed["category"] == HIPPROF_KERNEL).any() else "AMD",
         rank=options.rank,
         engine=engine,
-        source_bytes=path.stat().st_size,
         dispatch_gap_in_duration=True,
     )
 

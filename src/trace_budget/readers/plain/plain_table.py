@@ -171,7 +171,7 @@ def _trace(path: Path, frame: pl.DataFrame, units: Mapping[str, str], damage: st
     ops = rows.with_columns(_kind(rows), pl.col("start").alias("start_ns"), end.alias("end_ns"), *absent)
     ops = ops.with_columns(pl.lit(None, pl.Int64).alias("correlation"))
     records = Records(ops, NO_CALLS, steps_of(ops), ("correlation",), caveats=found, earliest_ns=0)
-    return trace_of(_Source(path, damage), "plain_table", records, source_bytes=path.stat().st_size)
+    return trace_of(_Source(path, damage), "plain_table", records)
 
 
 def _kind(rows: pl.DataFrame) -> pl.Expr:

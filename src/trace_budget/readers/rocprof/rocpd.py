@@ -60,7 +60,6 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             device_name=_device_names(agents, ops),
             vendor="AMD",
             dispatch_gap_in_duration=True,
-            source_bytes=path.stat().st_size,
             rank=options.rank,
         )
 

@@ -70,7 +70,6 @@ def _read(path: Path, options: ReadOptions) -> Trace:
         "rocprof_v1_csv",
         records,
         vendor="AMD",
-        source_bytes=path.stat().st_size,
         dispatch_gap_in_duration=True,
     )
 

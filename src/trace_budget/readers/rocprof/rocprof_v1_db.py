@@ -47,7 +47,6 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             records,
             vendor="AMD",
             dispatch_gap_in_duration=True,
-            source_bytes=path.stat().st_size,
             rank=options.rank,
         )
 

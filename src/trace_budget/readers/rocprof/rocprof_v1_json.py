@@ -16,9 +16,18 @@ import msgspec
 import polars as pl
 
 from trace_budget.contracts import FileNames, Head, Reader, ReadOptions
-from trace_budget.errors import InputError
-from trace_budget.readers.chrome_events import Ids, Number, integers, ns_of_whole_us, read_events
-from trace_budget.readers.records import Records, trace_of
+from trace_budget.readers.chrome_events import (
+    Ids,
+    Number,
+    Span,
+    integers,
+    ns_of_whole_us,
+    read_events,
+    strings,
+    trace_of_events,
+    without_kernels,
+)
+from trace_budget.readers.records import Records
 from trace_budget.readers.work_kinds import is_no_work, kind_of
 from trace_budget.schema import caveats
 from trace_budget.schema.trace import Caveat, Trace
@@ -56,13 +65,7 @@ class _Args(msgspec.Struct, gc=False, rename=_ARGS):
     wgr: Number = None
 
 
-class _Event(msgspec.Struct, gc=False):
-    ph: str | None = None
-    name: str | None = None
-    pid: Number = None
-    tid: Number = None
-    ts: Number = None
-    dur: Number = None
+class _Event(Span, gc=False):
     args: _Args | None = None
 
 
@@ -80,7 +83,7 @@ def _columns(events: Sequence[_Event], ids: Ids) -> pl.DataFrame:
     start_us, length_us = integers([event.ts for event in rows]), integers([event.dur for event in rows])
     begin, end = integers([a.begin for a in args]), integers([a.end for a in args])
     fields = {
-        "name": pl.Series([event.name for event in rows], dtype=pl.String),
+        "name": strings([event.name for event in rows]),
         "section": ids([event.pid for event in rows]),
         "exact": begin.is_not_null(),
         "start_ns": begin.zip_with(begin.is_not_null(), ns_of_whole_us(start_us)),
@@ -93,15 +96,14 @@ def _columns(events: Sequence[_Event], ids: Ids) -> pl.DataFrame:
         "grid_x": ids([a.grd for a in args]),
         "block_x": ids([a.wgr for a in args]),
     }
-    return pl.DataFrame([series.alias(name) for name, series in fields.items()])
+    return pl.DataFrame(fields)
 
 
 def _read(path: Path, options: ReadOptions) -> Trace:
     file = read_events(path, _Event, _columns)
     work, doubled = _once(_device_work(file.frame))
     if not work.filter(pl.col("kind") == "kernel").height:
-        found = f"{file.frame.height} spans, none of a kernel"
-        raise InputError("holds no GPU kernels", where=str(path), found=found, advice=_RECORD)
+        raise without_kernels(file, file.frame.height, "of a kernel", _RECORD)
     unknown = pl.lit(None, pl.Int64).alias("correlation")
     calls = file.frame.filter(pl.col("section") == _CALLS)
     ranges = file.frame.filter(pl.col("section") == _MARKERS)
@@ -110,17 +112,14 @@ def _read(path: Path, options: ReadOptions) -> Trace:
         calls.select("name", "pid", "tid", unknown, *_TIMES),
         ranges.select(pl.lit("annotation").alias("kind"), "name", "pid", "tid", *_TIMES),
         ("correlation",),
-        caveats=(*file.caveats, *doubled),
-        lost=file.lost,
+        caveats=doubled,
     )
-    return trace_of(
+    return trace_of_events(
         file,
         "rocprof_v1_json",
         records,
         vendor="AMD",
-        source_bytes=path.stat().st_size,
         resolution_ns=1 if work["exact"].all() else 1_000,
-        dispatch_gap_in_duration=True,
     )
 
 

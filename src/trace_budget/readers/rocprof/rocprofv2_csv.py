@@ -92,7 +92,6 @@ def _read(path: Path, options: ReadOptions) -> Trace:
         "rocprofv2_csv",
         records,
         vendor="AMD",
-        source_bytes=path.stat().st_size,
         dispatch_gap_in_duration=True,
     )
 

@@ -105,7 +105,6 @@ def _read(path: Path, options: ReadOptions) -> Trace:
         Records(ops.drop("tid", "guid"), calls, markers.drop("guid"), keys_of(ops, calls), caveats=found),
         device_name=_device_name(kernels, beside.device_names),
         vendor="AMD",
-        source_bytes=path.stat().st_size,
         dispatch_gap_in_duration=True,
     )
 

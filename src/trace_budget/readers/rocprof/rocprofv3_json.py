@@ -94,7 +94,6 @@ def _read(path: Path, options: ReadOptions) -> Trace:
         ),
         device_name=_device_name(found),
         vendor="AMD",
-        source_bytes=path.stat().st_size,
         dispatch_gap_in_duration=True,
     )
 

@@ -50,7 +50,6 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             Records(ops, calls, markers, ("api_id",), caveats=barriers),
             vendor="NVIDIA" if cuda else "AMD",
             dispatch_gap_in_duration=not cuda,
-            source_bytes=path.stat().st_size,
             rank=options.rank,
         )
 

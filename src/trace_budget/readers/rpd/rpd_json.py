@@ -16,10 +16,19 @@ import numpy as np
 import polars as pl
 
 from trace_budget.contracts import Head, Reader, ReadOptions
-from trace_budget.errors import InputError
 from trace_budget.intervals import Int64Array
-from trace_budget.readers.chrome_events import Ids, Number, integers, ns_of_whole_us, read_events
-from trace_budget.readers.records import Records, trace_of
+from trace_budget.readers.chrome_events import (
+    Ids,
+    Number,
+    Span,
+    integers,
+    ns_of_whole_us,
+    read_events,
+    strings,
+    trace_of_events,
+    without_kernels,
+)
+from trace_budget.readers.records import Records
 from trace_budget.readers.work_kinds import is_no_work, kind_of
 from trace_budget.schema import build
 from trace_budget.schema.trace import Caveat, Trace
@@ -42,13 +51,7 @@ class _Args(msgspec.Struct, gc=False):
     name: str | None = None
 
 
-class _Event(msgspec.Struct, gc=False):
-    ph: str | None = None
-    name: str | None = None
-    pid: Number = None
-    tid: Number = None
-    ts: Number = None
-    dur: Number = None
+class _Event(Span, gc=False):
     id: Number = None
     args: _Args | None = None
 
@@ -67,16 +70,16 @@ def _columns(events: Sequence[_Event], ids: Ids) -> pl.DataFrame:
     args = [event.args or _NO_ARGS for event in rows]
     start_us = integers([event.ts for event in rows])
     fields = {
-        "ph": pl.Series([event.ph for event in rows], dtype=pl.String),
-        "name": pl.Series([event.name for event in rows], dtype=pl.String),
-        "text": pl.Series([a.desc if a.name is None else a.name for a in args], dtype=pl.String),
+        "ph": strings([event.ph for event in rows]),
+        "name": strings([event.name for event in rows]),
+        "text": strings([a.desc if a.name is None else a.name for a in args]),
         "track": ids([event.pid for event in rows]),
         "lane": ids([event.tid for event in rows]),
         "start_us": start_us,
         "end_us": start_us + integers([event.dur for event in rows]),
         "flow": ids([event.id for event in rows]),
     }
-    return pl.DataFrame([series.alias(name) for name, series in fields.items()])
+    return pl.DataFrame(fields)
 
 
 def _read(path: Path, options: ReadOptions) -> Trace:
@@ -88,12 +91,11 @@ def _read(path: Path, options: ReadOptions) -> Trace:
     on_gpu = pl.col("track").is_in(gpus.unique().to_list())
     work = spans.filter(on_gpu & ~is_no_work(pl.col("text")).fill_null(value=False))
     if not work.filter(_KIND == "kernel").height:
-        found = f"{spans.height} spans, none of a kernel"
-        raise InputError("holds no GPU kernels", where=str(path), found=found, advice="Record again with RPD started.")
+        raise without_kernels(file, spans.height, "of a kernel", "Record again with RPD started.")
     host = spans.filter(~on_gpu).rename({"track": "pid", "lane": "tid"})
     calls = host.filter(pl.col("name") != _MARKER).with_row_index("correlation")
     ranges = host.filter((pl.col("name") == _MARKER) & (pl.col("end_us") > pl.col("start_us")))
-    return trace_of(
+    return trace_of_events(
         file,
         "rpd_json",
         Records(
@@ -101,13 +103,10 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             calls.select("name", "pid", "tid", pl.col("correlation").cast(pl.Int64), "start_ns", "end_ns"),
             ranges.select(pl.lit("annotation").alias("kind"), pl.col("text").alias("name"), "pid", "tid", *_TIMES),
             ("correlation",),
-            caveats=(*file.caveats, _whole_microseconds(work)),
-            lost=file.lost,
+            caveats=(_whole_microseconds(work),),
         ),
         vendor="AMD",
-        source_bytes=path.stat().st_size,
         resolution_ns=_US,
-        dispatch_gap_in_duration=True,
     )
 
 
