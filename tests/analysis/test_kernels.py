@@ -6,10 +6,14 @@ import polars as pl
 import pytest
 
 from builders import DECODE, US, Tape
+from trace_budget import api
 from trace_budget.analysis.kernels import kernel_table, layer_map, op_table
 from trace_budget.analysis.layers import find_layers
 from trace_budget.analysis.overlap import find_overlap
 from trace_budget.analysis.steps import find_steps
+from trace_budget.projection.match import match
+from trace_budget.projection.target import site_of
+from trace_budget.schema.options import Selection
 from trace_budget.schema.trace import Trace
 
 
@@ -74,6 +78,22 @@ def test_the_layer_map_counts_calls_per_counted_step() -> None:
     per_step = sites.group_by("kernel").agg(pl.col("calls").sum())
     counted = dict(per_step.iter_rows())
     assert counted == {name: row(rows, name)["calls_per_step"] for name in counted}
+
+
+def test_layers_hit_is_the_median_over_the_steps_that_run_it() -> None:
+    hit = {0: 2, 1: 2, 2: 5, 3: 0, 4: 2}  # step: in how many of six layers the expert runs
+    tape = Tape()
+    for step in range(5):
+        with tape.range(DECODE):
+            for layer in range(6):
+                tape.graph("norm qkv attn" + (" expert" if layer < hit[step] else "") + " out up down")
+        tape.idle(10 * US)
+    trace = tape.trace()
+    expert = row(analysed(trace)[0], "expert")
+    assert (expert["layers_hit"], expert["steps_hit"], expert["calls_per_step"]) == (2, 4, 11 / 5)
+    analysis = api.analyse(trace)
+    found = match(site_of(analysis).ops, Selection("expert"), analysis.steps, analysis.layers, trace.path)
+    assert found.layers_hit == 2
 
 
 def test_unknown_layers_are_null_not_0() -> None:

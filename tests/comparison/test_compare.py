@@ -134,6 +134,24 @@ def test_cost_that_moved_to_the_neighbour_is_called_relocated(kind: str, named: 
     assert 0.9 * got.moved.own_ns <= got.moved.beside_ns <= 1.01 * got.moved.own_ns
 
 
+@pytest.mark.parametrize(("back_ns", "relocated"), [(1_600, False), (2_400, True)])
+def test_neighbours_that_take_back_less_than_half_are_not_called_relocated(back_ns: int, relocated: bool) -> None:
+    program = random_program("linear_graph", SEED)
+    name, beside = heaviest(program)
+    names = [k.name for s in program.ranks[0] for k in kernels_of(s)]
+    grown = back_ns * names.count(name) / names.count(beside)
+
+    def move(kernel: Kernel) -> Kernel:
+        if kernel.name == beside:
+            return replace(kernel, work_ns=kernel.work_ns + round(grown))
+        return replace(kernel, work_ns=kernel.work_ns - 4_000) if kernel.name == name else kernel
+
+    got, _ = compared(program, move, asked_of(name))
+    assert got.moved.relocated is relocated
+    assert (got.outcome.word == "relocated") is relocated
+    assert got.moved.beside_ns == pytest.approx(back_ns / 4_000 * got.moved.own_ns, rel=0.1)
+
+
 def kernels_of(step: object) -> list[Kernel]:
     """The kernels of a step's instructions, graph nodes included."""
     found: list[Kernel] = []
