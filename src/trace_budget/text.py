@@ -49,6 +49,11 @@ def cut_middle(text: str, width: int) -> str:
     return head + ELLIPSIS + tail
 
 
+def shortened(text: str, width: int) -> str:
+    """The text made safe, in at most `width` columns."""
+    return cut_middle(safe(text), width)
+
+
 def cut_distinct(texts: Sequence[str], width: int) -> list[str]:
     """Each text in at most `width` columns; where `cut_middle` would make different ones look alike, the cut moves.
 

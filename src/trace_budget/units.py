@@ -7,6 +7,7 @@ import math
 NS_PER_US = 1_000
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
+US_PER_MS = 1_000
 US_IN = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 
 
@@ -18,6 +19,11 @@ def us_from_ns(ns: float) -> float:
 def ms_from_ns(ns: float) -> float:
     """Milliseconds of a duration in nanoseconds."""
     return ns / NS_PER_MS
+
+
+def ms_from_us(us: float) -> float:
+    """Milliseconds of a duration in microseconds."""
+    return us / US_PER_MS
 
 
 def ns_from_us(us: float) -> float:

@@ -11,6 +11,7 @@ from trace_budget.analysis.floor import FLOOR_QUANTILE
 from trace_budget.analysis.lost_work import lost_work
 from trace_budget.schema.findings import Steps
 from trace_budget.schema.trace import Caveat, Trace
+from trace_budget.units import us_from_ns
 
 OUTLIER_TIMES = 20.0
 FLOOR_TIMES = 1.5
@@ -68,7 +69,7 @@ def _same_stream_overlaps(trace: Trace) -> tuple[Caveat, ...]:
     count = int((ahead > 0).sum())
     if not count:
         return ()
-    longest = float(ahead.to_numpy().max()) / 1000
+    longest = us_from_ns(float(ahead.to_numpy().max()))
     text = (
         f"{count} kernels start before their predecessor on the stream ended (up to {longest:.2f} us): normal with PDL;"
         " busy time is a union, not a sum"
@@ -90,7 +91,7 @@ def _dispatch_bound(trace: Trace, steps: Steps) -> tuple[Caveat, ...]:
         return ()
     text = (
         f"{100 * near.mean():.0f} % of kernels take less than {FLOOR_TIMES:g} times the dispatch floor of"
-        f" {floor / 1000:.2f} us: only removing launches makes them cheaper"
+        f" {us_from_ns(floor):.2f} us: only removing launches makes them cheaper"
     )
     return (Caveat("many_at_dispatch_floor", text, int(near.sum()), "note"),)
 

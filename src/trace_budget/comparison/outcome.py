@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from trace_budget.comparison.engagement import Engagement
 from trace_budget.comparison.realised import Realised
 from trace_budget.schema.band import Band
-from trace_budget.units import show_count, show_pct, show_us, us_from_ns
+from trace_budget.units import ms_from_us, show_count, show_pct, show_us, us_from_ns
 
 REALISED = 0.8
 PARTLY = 0.25
@@ -143,7 +143,7 @@ def _went(saving: float, down: str = "got shorter", up: str = "got longer") -> s
 def _size(ns: float) -> str:
     """An amount of time in us, or in ms where it is long."""
     us = us_from_ns(abs(ns))
-    return f"{us / 1000:,.2f} ms" if us >= 10_000 else f"{show_us(us)} us"
+    return f"{ms_from_us(us):,.2f} ms" if us >= 10_000 else f"{show_us(us)} us"
 
 
 def _interval(got: Realised) -> str:

@@ -11,7 +11,7 @@ from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.analysis.kernels import kernel_table, layer_map, op_table
 from trace_budget.schema.findings import Found, Int64Array
 from trace_budget.schema.page import Histogram, KernelBars, LayerMap, Mark, StepTimes
-from trace_budget.units import us_from_ns
+from trace_budget.units import NS_PER_US, us_from_ns
 
 MOST_SITES = 32
 MOST_KERNELS = 20
@@ -46,7 +46,7 @@ def layer_picture(found: Found, marked: Marked) -> LayerMap | None:
     rows = layer_map(ops)
     if rows.is_empty():
         return None
-    timed = rows.with_columns((pl.col("mean_ns") * pl.col("calls") / 1000).alias("us"))
+    timed = rows.with_columns((pl.col("mean_ns") * pl.col("calls") / NS_PER_US).alias("us"))
     sites = (
         timed.group_by("position", "kernel")
         .agg(pl.col("layer_index").n_unique().alias("layers_hit"), pl.col("us").sum())
@@ -76,7 +76,7 @@ def kernel_bars(found: Found, marked: Marked) -> KernelBars:
     """Kernels by time per step, the smallest summed up in a last row."""
     rows = kernel_table(found.trace, found.steps, found.layers, found.overlap).select(
         "kernel",
-        (pl.col("ns_per_step") / 1000).alias("us_per_step"),
+        (pl.col("ns_per_step") / NS_PER_US).alias("us_per_step"),
         "pct_of_step",
         "calls_per_step",
         pl.col("kernel").is_in(list(marked.names)).alias("matched"),
@@ -117,7 +117,7 @@ def duration_histogram(found: Found, marked: Marked, marks: tuple[Mark, ...] = (
     counts = [
         np.bincount(np.floor(exponent[rows]).astype(np.int64) - first, minlength=last - first) for rows in (hit, ~hit)
     ]
-    bounds = 10.0**edges / 1000
+    bounds = 10.0**edges / NS_PER_US
     bins = pl.DataFrame({"low_us": bounds[:-1], "high_us": bounds[1:], "matched": counts[0], "others": counts[1]})
     floor = dispatch_floor(found.trace).floor_ns
     lines = () if floor is None else (Mark("dispatch floor", us_from_ns(floor)),)
@@ -130,7 +130,7 @@ def step_times(found: Found) -> StepTimes:
     used = frame.filter(pl.col("used"))
     measure = "interval" if used.height >= 2 and used["interval_ns"].drop_nulls().len() else "window"
     rows = frame.select(
-        pl.col("step_index").cast(pl.Int64), (pl.col(f"{measure}_ns") / 1000).alias("us"), "name", "why_out"
+        pl.col("step_index").cast(pl.Int64), (pl.col(f"{measure}_ns") / NS_PER_US).alias("us"), "name", "why_out"
     ).drop_nulls("us")
     counted = pl.col("why_out") == ""
     stride = max(1, -(-rows.filter(counted).height // MOST_STEPS))

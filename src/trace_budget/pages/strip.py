@@ -15,6 +15,7 @@ from trace_budget.projection.replay.moved_step import MovedStep, moved_step
 from trace_budget.projection.replay.stretch import stretch
 from trace_budget.schema.findings import Found, Int64Array
 from trace_budget.schema.page import Strip, View
+from trace_budget.units import NS_PER_US, us_from_ns
 
 MOST_BARS = 3_000  # per state of the step: more could not be told apart, and make the page slow
 PIECES = 1_000  # of the step, when its ops are too many to be drawn one by one
@@ -50,10 +51,10 @@ def step_strip(found: Found, step: int, marked: Marked, claims: tuple[Claim, ...
     return Strip(
         tuple(f"{state.title}, {title}" for state in states for title in titles),
         pl.concat([_bars(ops, state, place * len(titles), piece_ns) for place, state in enumerate(states)]),
-        tuple(float(state.end_ns.max()) / 1000 for state in states for _ in titles),
+        tuple(us_from_ns(float(state.end_ns.max())) for state in states for _ in titles),
         _views(found.layers.op_layer[line.op_id], hit, states),
         marked.title,
-        piece_ns / 1000,
+        piece_ns / NS_PER_US,
     )
 
 
@@ -86,8 +87,8 @@ def _bars(ops: pl.DataFrame, state: _State, first_row: int, piece_ns: float) -> 
     """One bar per op, or per run of like ops in each piece of the step."""
     timed = ops.with_columns(
         (pl.col("row") + first_row).alias("row"),
-        pl.Series("start_us", state.start_ns / 1000),
-        pl.Series("end_us", state.end_ns / 1000),
+        pl.Series("start_us", state.start_ns / NS_PER_US),
+        pl.Series("end_us", state.end_ns / NS_PER_US),
         pl.lit(1, dtype=pl.Int64).alias("ops"),
     )
     timed = timed if state.gone is None else timed.filter(~pl.Series(state.gone))
@@ -105,7 +106,7 @@ def _bars(ops: pl.DataFrame, state: _State, first_row: int, piece_ns: float) -> 
 
 def _views(op_layer: np.ndarray, hit: np.ndarray, states: list[_State]) -> tuple[View, ...]:
     """The whole step, one layer and one call; wide enough to show where the projection moves them."""
-    whole = View("whole step", 0.0, float(states[0].end_ns.max()) / 1000)
+    whole = View("whole step", 0.0, us_from_ns(float(states[0].end_ns.max())))
     if not hit.any():
         return (whole,)
     call = int(np.flatnonzero(hit)[int(hit.sum()) // 2])
@@ -116,7 +117,7 @@ def _views(op_layer: np.ndarray, hit: np.ndarray, states: list[_State]) -> tuple
 
 
 def _view(title: str, rows: np.ndarray, room: float, states: list[_State]) -> View:
-    begin = min(float(state.start_ns[rows].min()) for state in states) / 1000
-    end = max(float(state.end_ns[rows].max()) for state in states) / 1000
-    length = float((states[0].end_ns[rows].max() - states[0].start_ns[rows].min()) / 1000)
+    begin = us_from_ns(min(float(state.start_ns[rows].min()) for state in states))
+    end = us_from_ns(max(float(state.end_ns[rows].max()) for state in states))
+    length = us_from_ns(float(states[0].end_ns[rows].max() - states[0].start_ns[rows].min()))
     return View(title, max(begin - room * length, 0.0), end + room * length)

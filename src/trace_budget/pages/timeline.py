@@ -16,6 +16,7 @@ from trace_budget.projection.replay.stretch import OP_BUDGET
 from trace_budget.schema.findings import Found, Int64Array
 from trace_budget.schema.timeline import NOTES, Drawing
 from trace_budget.text import cut_middle
+from trace_budget.units import NS_PER_US
 
 MEASURED, PROJECTED = 0, 1
 MOST_TITLE = 80
@@ -168,7 +169,9 @@ def _counters(moved: MovedStep) -> pl.DataFrame:
     for name, saved in zip(BOUNDS, moved.saved_ns, strict=True):
         after = np.maximum.accumulate(moved.end_ns[order] - saved[order])
         frames.append(
-            pl.DataFrame({"time_ns": times, "value": (before - after) / 1000}).with_columns(pl.lit(name).alias("name"))
+            pl.DataFrame({"time_ns": times, "value": (before - after) / NS_PER_US}).with_columns(
+                pl.lit(name).alias("name")
+            )
         )
     changed = (pl.col("value") != pl.col("value").shift(1)).fill_null(value=True)
     series = [frame.filter(changed | (pl.int_range(pl.len()) == pl.len() - 1)) for frame in frames]

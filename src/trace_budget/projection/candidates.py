@@ -11,8 +11,8 @@ from typing import Annotated, Literal, get_args
 import msgspec
 
 from trace_budget.errors import UsageError
-from trace_budget.schema.findings import PHASES
 from trace_budget.schema.options import LARGEST, SMALLEST, Change, Policy, Range, Selection, TokenInput
+from trace_budget.schema.quantities import PHASES
 
 SCHEMA = "trace-budget/candidates/1"
 Fault = Callable[[str, str, str], UsageError]

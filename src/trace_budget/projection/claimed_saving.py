@@ -13,7 +13,7 @@ from trace_budget.projection.stated_time import KAPPA_FINE, KAPPA_LIMIT, fitting
 from trace_budget.schema.band import Band, in_order
 from trace_budget.schema.options import Change
 from trace_budget.schema.trace import Caveat
-from trace_budget.units import ns_from_us, us_of_bytes
+from trace_budget.units import ns_from_us, us_from_ns, us_of_bytes
 
 OVERRIDE = "; --force overrides"  # where a saving is projected, not where it is set beside what came of it
 FEW_UNLIKE = 0.1  # of the calls: so many may have waited
@@ -125,12 +125,12 @@ def _impossible(
     ceiling_only = change.free or change.proxy_us is not None
     if ceiling_only or saved <= 0 or float(expected[too_short].sum()) <= MOST_OF_IT * saved:
         return ""
-    left = float(np.median(np.maximum(durations - expected, 0.0)[too_short])) / 1000
+    left = us_from_ns(float(np.median(np.maximum(durations - expected, 0.0)[too_short])))
     if left == 0:
         return f"the new kernel would take {left:.2f} us: no kernel takes no time; that is what --free asks"
     return (
         f"the new kernel would take {left:.2f} us, below the shortest kernels of this trace "
-        f"({floor / 1000:.2f} us, the dispatch floor): only removing the launch can save that"
+        f"({us_from_ns(floor):.2f} us, the dispatch floor): only removing the launch can save that"
     )
 
 
@@ -151,14 +151,14 @@ def _cost_ns(change: Change) -> float:
 def _invalid(change: Change, median: float, most: float, gross_ns: float, kappa: float | None) -> str:
     if kappa is not None and abs(kappa - 1.0) > KAPPA_LIMIT and not change.force:
         return (
-            f"baseline mismatch: the kernel takes {median / 1000:.3f} us in the trace, the baseline"
+            f"baseline mismatch: the kernel takes {us_from_ns(median):.3f} us in the trace, the baseline"
             f" {change.baseline_us:.3f} us (ratio {kappa:.3f}, allowed 0.5 to 1.5): {_slip(1 / kappa, 1)}"
             f"{OVERRIDE}"
         )
     if change.saving_us is not None and gross_ns > most and not change.clip:
         return (
-            f"the saving of {gross_ns / 1000:.3f} us exceeds the kernel's own {most / 1000:.3f} us (median in the"
-            f" trace): {_slip(gross_ns, most)}; --clip cuts it to the kernel"
+            f"the saving of {us_from_ns(gross_ns):.3f} us exceeds the kernel's own {us_from_ns(most):.3f} us (median in"
+            f" the trace): {_slip(gross_ns, most)}; --clip cuts it to the kernel"
         )
     return ""
 
@@ -191,7 +191,7 @@ def _unlike_caveats(durations: FloatArray, median: float, change: Change) -> lis
         return []
     text = (
         f"{unlike} of {durations.size} matched calls take no more than half or no less than 1.5 times the median of "
-        f"{median / 1000:.3f} us: other shapes, or waits; what was measured for one does not speak for all "
+        f"{us_from_ns(median):.3f} us: other shapes, or waits; what was measured for one does not speak for all "
         "(--grid, --position, --phase pick calls that are alike)"
     )
     return [Caveat("unlike_calls", text, unlike, "warning")]
@@ -202,8 +202,8 @@ def _no_gain_caveats(mean: float, change: Change) -> list[Caveat]:
     if change.new_us is None or change.baseline_us is not None or change.new_us * 1000 < mean:
         return []
     text = (
-        f"the new kernel's {change.new_us:g} us are no less than the {mean / 1000:.6g} us the old one takes here on "
-        "average: if it was faster in your benchmark, give the old one's time there too (--baseline-us)"
+        f"the new kernel's {change.new_us:g} us are no less than the {us_from_ns(mean):.6g} us the old one takes here"
+        " on average: if it was faster in your benchmark, give the old one's time there too (--baseline-us)"
     )
     return [Caveat("no_gain", text, 1, "warning")]
 

@@ -18,7 +18,7 @@ from trace_budget.schema.findings import Layers, Steps
 from trace_budget.schema.kernel_names import is_nameless
 from trace_budget.schema.options import Selection
 from trace_budget.text import cells
-from trace_budget.units import show_count
+from trace_budget.units import NS_PER_US, show_count
 
 MOST_LISTED = 8
 MOST_LABEL = 60
@@ -161,7 +161,7 @@ def _several(pattern: str, found: list[str], kernels: pl.DataFrame, steps: int, 
         kernels.with_columns(pl.col("name").cast(pl.String))
         .filter(pl.col("name").is_in(found))
         .group_by("name", maintain_order=True)
-        .agg(pl.len().alias("calls"), (pl.col("dur_ns").sum() / steps / 1000).alias("us"))
+        .agg(pl.len().alias("calls"), (pl.col("dur_ns").sum() / steps / NS_PER_US).alias("us"))
         .sort("us", descending=True, maintain_order=True)
     )
     first = rows.head(MOST_LISTED)

@@ -11,7 +11,7 @@ from trace_budget.projection.statistics import Spread, spread
 from trace_budget.schema.findings import Steps
 from trace_budget.schema.options import TokenInput
 from trace_budget.schema.trace import Caveat, Trace
-from trace_budget.units import ns_from_ms
+from trace_budget.units import ms_from_ns, ns_from_ms, us_from_ns
 
 PROFILED_OFF = 0.10
 
@@ -115,8 +115,8 @@ def _one_step(window_ns: float, step_ns: float) -> tuple[Caveat, ...]:
     if step_ns <= window_ns:
         return ()
     text = (
-        f"the one step takes {step_ns / 1e3:,.1f} us on the host and {window_ns / 1e3:,.1f} us on the device: a token"
-        " is taken for the longer, the high percentage is of the shorter (--token-ms states it)"
+        f"the one step takes {us_from_ns(step_ns):,.1f} us on the host and {us_from_ns(window_ns):,.1f} us on the"
+        " device: a token is taken for the longer, the high percentage is of the shorter (--token-ms states it)"
     )
     return (Caveat("one_step_longer_on_host", text, 1, "warning"),)
 
@@ -126,6 +126,6 @@ def impossible(token: Token) -> str:
     if token.inflation is None or 1 / UNIT_SLIP <= token.inflation <= UNIT_SLIP:
         return ""
     return (
-        f"the token of {token.token_ns / 1e6:g} ms that was stated cannot be of this trace, where one takes"
-        f" {token.token_ns * token.inflation / 1e6:g} ms: is --token-ms in ms?"
+        f"the token of {ms_from_ns(token.token_ns):g} ms that was stated cannot be of this trace, where one takes"
+        f" {ms_from_ns(token.token_ns * token.inflation):g} ms: is --token-ms in ms?"
     )

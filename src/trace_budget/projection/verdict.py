@@ -11,6 +11,7 @@ from trace_budget.projection.ledger import usual_dilution
 from trace_budget.projection.statistics import minimum_detectable_pct
 from trace_budget.schema.band import Band
 from trace_budget.schema.options import Policy
+from trace_budget.units import show_pct
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def judge(
     if found:
         return Verdict("MARGINAL", _why(found), _reason(found), rho, mde, tuple(found))
     go = (
-        f"low bound x dilution is {_pct(pct.low * rho)}, target {_pct(policy.target_pct)}, and an A/B of"
+        f"low bound x dilution is {show_pct(pct.low * rho)}, target {show_pct(policy.target_pct)}, and an A/B of"
         f" {policy.runs} runs can see it"
     )
     return Verdict("GO", go, "all_met", rho, mde)
@@ -62,12 +63,12 @@ def _ruled_out(pct: Percent, target: float, invalid: str, launch_bound: bool) ->
     if invalid:
         return "INVALID", "invalid_input", invalid
     if pct.high <= 0:
-        return "NO-GO", "regression", f"even the high bound saves nothing ({_pct(pct.high)}){host}"
+        return "NO-GO", "regression", f"even the high bound saves nothing ({show_pct(pct.high)}){host}"
     if pct.ceiling < target:
-        text = f"the kernel takes {_pct(pct.ceiling)} of the token in all: making it free misses {_pct(target)}"
+        text = f"the kernel takes {show_pct(pct.ceiling)} of the token in all: making it free misses {show_pct(target)}"
         return "NO-GO", "ceiling", text + host
     if pct.high < target:
-        text = f"the high bound {_pct(pct.high)} is below the target {_pct(target)}"
+        text = f"the high bound {show_pct(pct.high)} is below the target {show_pct(target)}"
         return "NO-GO", "high_bound", text + host
     return None
 
@@ -82,7 +83,7 @@ def _blockers(pct: Percent, answers: dict[str, Answer], policy: Policy, doubts: 
         out += binding(losses, pct.low * rho, pct.high, policy.target_pct) or [_short(pct, rho, policy.target_pct)]
     if pct.expected * rho < mde:
         text = (
-            f"an A/B of {policy.runs} runs at {_pct(policy.noise_pct)} noise sees {_pct(mde)} and more;"
+            f"an A/B of {policy.runs} runs at {show_pct(policy.noise_pct)} noise sees {show_pct(mde)} and more;"
             f" {_below(pct.expected * rho, mde)} is left after integration"
         )
         out.append(Blocker("undetectable", text, "--runs, --noise-pct"))
@@ -95,15 +96,15 @@ def _blockers(pct: Percent, answers: dict[str, Answer], policy: Policy, doubts: 
 
 def _diluted(pct: Percent, rho: float, target: float) -> Blocker:
     text = (
-        f"{_pct(pct.low)} to {_pct(pct.high)} on paper; integration usually leaves {rho:g} of that, at worst"
-        f" {_pct(pct.low * rho)}: below {_pct(target)}"
+        f"{show_pct(pct.low)} to {show_pct(pct.high)} on paper; integration usually leaves {rho:g} of that, at worst"
+        f" {show_pct(pct.low * rho)}: below {show_pct(target)}"
     )
     return Blocker("diluted", text, "--dilution")
 
 
 def _short(pct: Percent, rho: float, target: float) -> Blocker:
     """Where no single cause stands out: costs, or causes that each take little."""
-    text = f"the low bound {_pct(pct.low)} x dilution {rho:g} misses {_pct(target)}"
+    text = f"the low bound {show_pct(pct.low)} x dilution {rho:g} misses {show_pct(target)}"
     return Blocker("bound_gap", text, "")
 
 
@@ -128,9 +129,5 @@ def dilution_of(policy: Policy) -> float:
 
 def _below(value: float, limit: float) -> str:
     """A figure below a limit that rounding must not make equal to it."""
-    shown = _pct(value)
-    return shown if shown != _pct(limit) else f"a little less ({value:.4f} %)"
-
-
-def _pct(value: float) -> str:
-    return f"{value:.3f} %" if abs(value) < 1 else f"{value:.2f} %"
+    shown = show_pct(value)
+    return shown if shown != show_pct(limit) else f"a little less ({value:.4f} %)"

@@ -21,10 +21,11 @@ from trace_budget.readers.csv_trace import ns_from_decimal
 from trace_budget.readers.records import Records, trace_of
 from trace_budget.schema import caveats
 from trace_budget.schema.trace import Caveat, Trace
+from trace_budget.units import NS_PER_US
 
 T = TypeVar("T")
 Number = str | int | float | None
-_LONGEST_US = (1 << 62) // 1_000
+_LONGEST_US = (1 << 62) // NS_PER_US
 _BEYOND = 1 << 63
 _MANY_DIGITS = re.compile(r"[-+]?\d{19,}")
 
@@ -167,7 +168,7 @@ def ns_of_whole_us(us: pl.Series) -> pl.Series:
     """Integer ns of whole microseconds; null for what is no time."""
     return (
         us.zip_with(us.is_between(0, _LONGEST_US), pl.Series([None], dtype=pl.Int64).new_from_index(0, us.len()))
-        * 1_000
+        * NS_PER_US
     )
 
 

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 
 from trace_budget.errors import OutputError
 from trace_budget.schema.page import Curve
-from trace_budget.text import cut_middle, safe
+from trace_budget.text import safe, shortened
 from trace_budget.units import show_number, show_pct, show_us
 
 SUFFIXES = (".svg", ".png")
@@ -121,7 +121,7 @@ def _document(curve: Curve, style: str) -> str:
     scale = _scale(curve)
     parts = [
         f'<rect width="{WIDTH}" height="{HEIGHT}" class="paper"/>', *_axes(scale), *_shapes(curve, scale), *_key(curve),
-        _text(LEFT, 30, cut_middle(safe(curve.kernel), TITLE_WIDTH), kind="title"),
+        _text(LEFT, 30, shortened(curve.kernel, TITLE_WIDTH), kind="title"),
         _text(LEFT, 50, f"{_candidate(curve)} of a token of {show_us(curve.token_us)} us{_partial(curve)}"),
     ]  # fmt: skip
     named = f"<title>{_escaped(curve.kernel)}</title><desc>{_escaped(_told(curve))}</desc>"

@@ -16,7 +16,7 @@ from trace_budget.contracts import Renderer
 from trace_budget.schema.cells import ShownColumn, hidden_rows, shown_columns
 from trace_budget.schema.report import Line, Report, Table
 from trace_budget.schema.trace import SEVERITIES, Caveat
-from trace_budget.text import cells, cut_middle, safe
+from trace_budget.text import cells, safe, shortened
 
 _UNIT = re.compile(r"(?<=[0-9]) (?=(?:us|ms|ns|s|%|x|calls?|tokens/s|steps?|layers)\b|%)")
 WIDTH = 80
@@ -98,7 +98,7 @@ def _caveat_lines(caveats: tuple[Caveat, ...]) -> list[Line]:
 
 def _caveat_line(caveat: Caveat) -> Line:
     count = f" (x{caveat.count:,})" if caveat.count != 1 else ""
-    example = f" (first: {cut_middle(safe(caveat.example), EXAMPLE_WIDTH)})" if caveat.example else ""
+    example = f" (first: {shortened(caveat.example, EXAMPLE_WIDTH)})" if caveat.example else ""
     text = f"  {caveat.severity} {caveat.code}{count}: {caveat.text}{example}"
     return Line(text, SEVERITY_STYLES[caveat.severity])
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from trace_budget.schema.timeline import NOTES, Drawing
 from trace_budget.text import safe
+from trace_budget.units import NS_PER_US
 
 if TYPE_CHECKING:
     import polars as pl
@@ -146,7 +147,7 @@ def _event(ph: str, name: str, process: int, track: int, time_ns: int, **rest: o
 
 
 def _us(ns: int) -> str:
-    return f"{'-' if ns < 0 else ''}{abs(ns) // 1000}.{abs(ns) % 1000:03d}"
+    return f"{'-' if ns < 0 else ''}{abs(ns) // NS_PER_US}.{abs(ns) % NS_PER_US:03d}"
 
 
 def _metadata(drawing: Drawing) -> Iterator[str]:

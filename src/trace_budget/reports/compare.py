@@ -15,7 +15,7 @@ from trace_budget.comparison.recording import totals
 from trace_budget.reports.structure import micros
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Caveat, Trace
-from trace_budget.units import percent, show_count, show_pct, show_us, us_from_ns
+from trace_budget.units import ms_from_us, percent, show_count, show_pct, show_us, us_from_ns
 
 SCHEMA = "trace-budget/compare/1"
 STYLES = {"realised": "good", "no change": "dim", "partly realised": "warn", "not resolved": "warn"}
@@ -196,10 +196,10 @@ def _whole_line(whole: dict[str, object], main: Comparison) -> tuple[Line, ...]:
     word = "less" if saved_us >= 0 else "more"
     window = percent(before["window_us"] - after["window_us"], before["window_us"])
     text = (
-        f"recordings: kernel time per GPU {before['kernel_us_per_gpu'] / 1000:,.2f} -> "
-        f"{after['kernel_us_per_gpu'] / 1000:,.2f} ms, {abs(saved_us) / 1000:,.2f} ms {word}"
-        f" (mean of {before['gpus']} and {after['gpus']}); window {before['window_us'] / 1000:,.2f} ->"
-        f" {after['window_us'] / 1000:,.2f} ms, {show_pct(window)} less; kernels {before['kernels']:,} ->"
+        f"recordings: kernel time per GPU {ms_from_us(before['kernel_us_per_gpu']):,.2f} -> "
+        f"{ms_from_us(after['kernel_us_per_gpu']):,.2f} ms, {ms_from_us(abs(saved_us)):,.2f} ms {word}"
+        f" (mean of {before['gpus']} and {after['gpus']}); window {ms_from_us(before['window_us']):,.2f} ->"
+        f" {ms_from_us(after['window_us']):,.2f} ms, {show_pct(window)} less; kernels {before['kernels']:,} ->"
         f" {after['kernels']:,}"
     )
     return (Line(text),)

@@ -13,7 +13,7 @@ from trace_budget.schema.band import Band
 from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Policy
 from trace_budget.schema.report import Line, Report, Table, TableColumn
-from trace_budget.units import show_number, show_pct, us_from_ns
+from trace_budget.units import ms_from_us, show_number, show_pct, us_from_ns
 
 WHOLE = "all phases, weighted"
 COLUMNS = (
@@ -72,7 +72,7 @@ def _row(phase: str, share: float, step_ns: float, saved_ns: Band) -> dict[str, 
 
 
 def _headline(mixture: Mixture) -> tuple[Line, ...]:
-    pct, ms = mixture.pct, us_from_ns(mixture.stated_ns or mixture.step_ns) / 1000
+    pct, ms = mixture.pct, ms_from_us(us_from_ns(mixture.stated_ns or mixture.step_ns))
     of = "the step as stated, of" if mixture.stated_ns else "a mean step of"
     span = f"{show_pct(pct.low)} to {show_pct(pct.high)}"
     answer = f"{WHOLE}: {show_pct(pct.expected)} of {of} {show_number(ms, 3)} ms ({span})"

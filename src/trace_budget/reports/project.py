@@ -16,7 +16,7 @@ from trace_budget.schema.band import Band
 from trace_budget.schema.documents import Verdict, verdict_of
 from trace_budget.schema.findings import Found
 from trace_budget.schema.report import Json, Line, Report, Table, TableColumn, trace_facts
-from trace_budget.units import us_from_ns
+from trace_budget.units import ms_from_us, us_from_ns
 
 SCHEMA = "trace-budget/verdict/1"
 APART = 0.005  # relative: figures that differ more are worth a word
@@ -195,7 +195,7 @@ def _saving_table(p: Projection) -> Table:
             "us_per_call": [us_from_ns(call) for *_, call in rows],
             "us_per_layer": [us_from_ns(call) * per_layer if per_layer else None for *_, call in rows],
             "us_per_step": [us_from_ns(step) for _, step, _, _ in rows],
-            "ms_per_token": [us_from_ns(step) / tokens / 1000 for _, step, _, _ in rows],
+            "ms_per_token": [ms_from_us(us_from_ns(step) / tokens) for _, step, _, _ in rows],
             "pct_of_token": [pct for _, _, pct, _ in rows],
         }
     )

@@ -14,7 +14,7 @@ from trace_budget.schema.caveats import MOST_NAMED, of_several
 from trace_budget.schema.findings import Found
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Caveat
-from trace_budget.units import show_number, show_pct, show_us, us_from_ns
+from trace_budget.units import ms_from_ns, ms_from_us, show_number, show_pct, show_us, us_from_ns
 
 COLUMNS = (
     TableColumn("candidate", "candidate"),
@@ -84,7 +84,7 @@ def _row(row: Ranked) -> dict[str, object]:
         "us_per_call": us_from_ns(float(p.saving.expected.mean())),
         "calls_per_step": p.match.calls_per_step,
         "expected_us_per_step": us_from_ns(p.limits.expected),
-        "expected_ms_per_token": us_from_ns(p.limits.expected) / p.token.tokens_per_step / 1000,
+        "expected_ms_per_token": ms_from_us(us_from_ns(p.limits.expected) / p.token.tokens_per_step),
         "expected_pct": p.pct.expected,
         "low_pct": p.pct.low,
         "high_pct": p.pct.high,
@@ -102,8 +102,8 @@ def _lines(ranking: Ranking, whole_ns: float) -> tuple[Line, ...]:
     joint, total = ranking.joint, ranking.sum_ns
     lost = total - joint.expected
     text = (
-        f"together {show_number(us_from_ns(joint.expected) / token.tokens_per_step / 1000, 4)} ms of "
-        f"{show_number(us_from_ns(token.token_ns) / 1000, 3)} ms a token = {show_pct(100 * joint.expected / whole_ns)} "
+        f"together {show_number(ms_from_us(us_from_ns(joint.expected) / token.tokens_per_step), 4)} ms of "
+        f"{show_number(ms_from_ns(token.token_ns), 3)} ms a token = {show_pct(100 * joint.expected / whole_ns)} "
         f"({show_pct(100 * joint.low / whole_ns)} to {show_pct(100 * joint.high / whole_ns)})"
     )
     sums = (

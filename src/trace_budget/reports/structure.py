@@ -12,7 +12,7 @@ from trace_budget.schema.findings import Found, Segment
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Trace
 from trace_budget.text import cut_middle
-from trace_budget.units import show_count, show_us, us_from_ns
+from trace_budget.units import NS_PER_US, show_count, show_us, us_from_ns
 
 MOST_METHOD = 40
 
@@ -20,7 +20,7 @@ MOST_METHOD = 40
 def micros(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with `_ns` columns as `_us` columns (floats): what people and JSON read."""
     return frame.with_columns(
-        [(pl.col(c) / 1000).alias(_renamed(c)) for c in frame.columns if "_ns" in c or c.startswith("ns_")]
+        [(pl.col(c) / NS_PER_US).alias(_renamed(c)) for c in frame.columns if "_ns" in c or c.startswith("ns_")]
     ).drop([c for c in frame.columns if "_ns" in c or c.startswith("ns_")])
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from trace_budget.schema.quantities import PHASES as PHASES
 from trace_budget.schema.trace import Caveat, Trace
 
 Int32Array = npt.NDArray[np.int32]

@@ -4,7 +4,7 @@ import pytest
 
 from trace_budget.analysis.steps.grammar import GRAMMARS, WINDOW, Grammar, parse, user_grammar
 from trace_budget.errors import UsageError
-from trace_budget.schema.findings import PHASES
+from trace_budget.schema.quantities import PHASES
 
 TEXTS = [
     ("execute_context_0(0)_generation_32(32)", "vllm", "decode", 32),

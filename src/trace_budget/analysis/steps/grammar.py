@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from trace_budget.expressions import Expression, expression
-from trace_budget.schema.findings import PHASES
+from trace_budget.schema.quantities import PHASES
 
 Groups = dict[str, str | None]
 WINDOW, WORD, ENGINE, USER = range(4)  # how much a text says: a profiler's window, a mere word, an engine's step

@@ -8,8 +8,9 @@ import polars as pl
 from trace_budget.analysis.readings.cycles import PartsOf
 from trace_budget.errors import NotInTraceError, UsageError
 from trace_budget.schema.caveats import advice_for
-from trace_budget.schema.findings import PHASES, Int32Array
+from trace_budget.schema.findings import Int32Array
 from trace_budget.schema.options import Scope
+from trace_budget.schema.quantities import PHASES
 from trace_budget.schema.trace import Caveat, Trace
 
 OUTLIER_SIGMAS = 5.0

@@ -15,6 +15,7 @@ import polars as pl
 from trace_budget.projection.replay.host import TO_HOST
 from trace_budget.schema.findings import Int64Array
 from trace_budget.schema.trace import Caveat, Trace
+from trace_budget.units import us_from_ns
 
 UNBOUNDED_NS = 2**60
 WHOLE_DEVICE = r"(?i)(Device|Ctx|Context)Synchronize"
@@ -65,7 +66,7 @@ def clock_caveats(clocks: Sequence[Clock]) -> tuple[Caveat, ...]:
 
 
 def _us(ns: int) -> str:
-    return f"{ns / 1_000:g}"
+    return f"{us_from_ns(ns):g}"
 
 
 def on_device_clock(trace: Trace, device: int | None) -> tuple[pl.DataFrame, Clock]:

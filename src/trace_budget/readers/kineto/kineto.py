@@ -29,6 +29,7 @@ from trace_budget.readers.kineto.scan import Scanned, find_scanner
 from trace_budget.readers.kineto.tables import Tables, tables
 from trace_budget.schema.check import checked
 from trace_budget.schema.trace import Trace
+from trace_budget.units import NS_PER_US
 
 _TOP_KEYS = re.compile(rb'"(schemaVersion|deviceProperties|baseTimeNanoseconds|distributedInfo|traceName)"\s*:')
 _CATEGORY = re.compile(
@@ -86,7 +87,7 @@ def _trace(path: Path, options: ReadOptions, collected: Collector, fields: dict[
         vendor=vendor(known, found.calls, found.gpu_ops["name"].unique()),
         rank=next((rank for rank in (options.rank, recorded, named) if rank is not None), None),
         world_size=known.world_size,
-        resolution_ns=1_000 if integer_us else 1,
+        resolution_ns=NS_PER_US if integer_us else 1,
         dispatch_gap_in_duration=known.rocm or collected.dispatch_kinds or _calls_hip(found),
         events=collected.events,
         engine=collected.engine,
@@ -108,7 +109,7 @@ def _only_device(frames: Frames) -> int | None:
 def _whole_microseconds(frames: Frames) -> bool:
     """Whether every recorded time is a whole microsecond, as Kineto wrote them before 2024."""
     times = pl.concat([frame.select("ts_ns", "dur_ns") for frame in (frames.ops, frames.calls, frames.markers)])
-    return bool(times.height and times.select(pl.all_horizontal((pl.all() % 1_000 == 0).all())).item())
+    return bool(times.height and times.select(pl.all_horizontal((pl.all() % NS_PER_US == 0).all())).item())
 
 
 def _calls_hip(found: Tables) -> bool:

@@ -8,6 +8,8 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
 import polars as pl
 
+from trace_budget.units import NS_PER_US
+
 LONGEST_NS = 3_000_000_000_000_000_000
 SYNTHETIC_BELOW = -(2**62)
 _INT64 = range(-(2**63), 2**63)
@@ -33,7 +35,7 @@ def _ns_of_plain(text: pl.Expr) -> pl.Expr:
     parts = size.str.split_exact(".", 1).struct
     whole = parts.field("field_0").cast(pl.Int64, strict=False)
     first_four = parts.field("field_1").fill_null("").str.pad_end(4, "0").str.slice(0, 4).cast(pl.Int64, strict=False)
-    in_range = size.str.contains(_PLAIN_NUMBER) & (whole < LONGEST_NS // 1000)
+    in_range = size.str.contains(_PLAIN_NUMBER) & (whole < LONGEST_NS // NS_PER_US)
     ns = pl.when(in_range).then(whole * 1000 + (first_four + 5) // 10)
     return pl.when(text.str.starts_with("-")).then(-ns).otherwise(ns)
 

@@ -31,6 +31,7 @@ from trace_budget.readers.records import Records
 from trace_budget.readers.work_kinds import is_no_work, kind_of
 from trace_budget.schema import caveats
 from trace_budget.schema.trace import Caveat, Trace
+from trace_budget.units import NS_PER_US
 
 _START = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*\{\s*"traceEvents"\s*:\s*\[\s*\{\s*\}')
 _OWN = re.compile(rb'"process_name"\s*,\s*"sort_index"|"BeginNs"')
@@ -119,7 +120,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
         "rocprof_v1_json",
         records,
         vendor="AMD",
-        resolution_ns=1 if work["exact"].all() else 1_000,
+        resolution_ns=1 if work["exact"].all() else NS_PER_US,
     )
 
 

@@ -32,6 +32,7 @@ from trace_budget.readers.records import Records
 from trace_budget.readers.work_kinds import is_no_work, kind_of
 from trace_budget.schema import build
 from trace_budget.schema.trace import Caveat, Trace
+from trace_budget.units import NS_PER_US
 
 _START = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*(?:\{\s*"traceEvents"\s*:\s*)?\[\s*\{\s*\}')
 _OWN = re.compile(rb'"desc"\s*:\s*"|"cat"\s*:\s*"api_op"|"name"\s*:\s*"GPU\d+"')
@@ -39,7 +40,6 @@ _ROCPROF = re.compile(rb'"BeginNs"|"process_name"\s*,\s*"sort_index"')
 _MARKER = "UserMarker"
 # rocprofiler-sdk's source of RPD writes every copy as of GPU 0, queue 0
 _PLACELESS = pl.col("text").str.starts_with("MEMORY_COPY").fill_null(value=False)
-_US = 1_000
 _LONGEST_US = 1 << 42
 _OWNER = ("pid", "correlation")
 _TIMES = ("start_ns", "end_ns")
@@ -106,7 +106,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
             caveats=(_whole_microseconds(work),),
         ),
         vendor="AMD",
-        resolution_ns=_US,
+        resolution_ns=NS_PER_US,
     )
 
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from trace_budget.text import cut_distinct, cut_middle, safe
+from trace_budget.text import cut_distinct, safe, shortened
 
 Json = dict[str, object]
-WIDE_NAME, NARROW_NAME = 96, 23
+WIDE_NAME, NARROW_NAME, LEGEND_NAME = 96, 23, 40
 HOVER_WIDTH, HOVER_LINES = 60, 8
 LEGEND = {
     "orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top",
@@ -72,7 +72,7 @@ def shown(text: str) -> str:
 
 def wrapped(name: str) -> str:
     """A name over several lines, cut in the middle when it takes too many."""
-    text = cut_middle(safe(name), HOVER_WIDTH * HOVER_LINES)
+    text = shortened(name, HOVER_WIDTH * HOVER_LINES)
     lines = textwrap.wrap(text, HOVER_WIDTH, break_on_hyphens=False, drop_whitespace=False)
     return "<br>".join(html.escape(line, quote=False) for line in lines)
 

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import polars as pl
 
-from trace_budget.render.as_html.drawing import Drawing, Json, Names, layout, shown, title
+from trace_budget.render.as_html.drawing import LEGEND_NAME, Drawing, Json, Names, layout, shown, title
 from trace_budget.schema.page import Histogram, Mark
-from trace_budget.text import cut_middle, safe
+from trace_budget.text import shortened
 from trace_budget.units import show_number, show_us
 
 COLOURS = ("@target", "@text", "@candidate")
@@ -19,7 +19,7 @@ DASHES = ("dash", "solid", "dot")
 def draw(histogram: Histogram, _names: Names) -> Drawing:
     """Two histograms over one axis, which is linear in the logarithm so that bars have equal width."""
     bins = histogram.bins
-    name = shown(cut_middle(safe(histogram.matched), 40))
+    name = shown(shortened(histogram.matched, LEGEND_NAME))
     data = [_bars(bins, "matched", name, "@marked", "y"), _bars(bins, "others", "other kernels", "@other", "y2")]
     for place, mark in enumerate(mark for mark in histogram.marks if mark.us > 0):  # 0 has no place on the axis
         data += [_line(mark, place, bins[column], axis) for column, axis in (("matched", "y"), ("others", "y2"))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from trace_budget.render.as_html.drawing import (
+    LEGEND_NAME,
     ROW,
     Drawing,
     Json,
@@ -17,11 +18,12 @@ from trace_budget.render.as_html.drawing import (
     values,
 )
 from trace_budget.schema.page import Strip
+from trace_budget.text import shortened
 
 
 def draw(strip: Strip, names: Names) -> Drawing:
     """Bars over time; the background of a row is its idle time."""
-    rows = len(strip.rows)
+    rows, highlight = len(strip.rows), shown(shortened(strip.highlight, LEGEND_NAME))
     idle: Json = {
         "name": "idle", "x": list(strip.ends_us), "y": list(range(rows)), "hoverinfo": "skip", "type": "bar",
         "orientation": "h", "width": 0.5, "marker": {"color": "@idle"},
@@ -29,7 +31,7 @@ def draw(strip: Strip, names: Names) -> Drawing:
     data = [
         idle,
         _bars(strip.bars.filter(~pl.col("matched")), "other kernels and copies", "@other", 0, names),
-        _bars(strip.bars.filter(pl.col("matched")), shown(_short(strip.highlight)), "@marked", 1, names),
+        _bars(strip.bars.filter(pl.col("matched")), highlight, "@marked", 1, names),
     ]
     end = max(strip.ends_us)
     axis = {**title("since the first op of the step, us"), "range": [0, end], "minallowed": 0, "maxallowed": end}
@@ -38,12 +40,6 @@ def draw(strip: Strip, names: Names) -> Drawing:
     figure["margin"] = {"l": 12, "r": 16, "t": 16, "b": 44}
     views: list[Json] = [{"title": v.title, "range": [v.from_us, v.to_us]} for v in strip.views]
     return Drawing(data, figure, 130 + (ROW + 14) * rows, views, read=2)
-
-
-def _short(name: str) -> str:
-    from trace_budget.text import cut_middle, safe
-
-    return cut_middle(safe(name), 40)
 
 
 def _bars(bars: pl.DataFrame, name: str, color: str, outline: int, names: Names) -> Json:
