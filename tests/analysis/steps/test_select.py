@@ -203,3 +203,39 @@ def test_steps_of_unknown_time_count_but_have_none() -> None:
     for column in ("start_ns", "end_ns", "window_ns", "busy_ns", "interval_ns"):
         assert steps.frame[column].null_count() == 5
     assert steps.step_ns != steps.step_ns
+
+
+def outliers(windows_us: list[int]) -> list[int]:
+    """The steps of these lengths that are left out."""
+    steps = find_steps(run(*[(DECODE, KERNELS, us // 10) for us in windows_us]).trace())
+    assert set(why(steps)) <= {"", "outlier"}
+    return [index for index, reason in enumerate(why(steps)) if reason]
+
+
+SPREAD = [1_900, 2_000, 2_100]  # us: half of what follows lies 100 us from the median, 148 us are a sigma
+
+
+@pytest.mark.parametrize(("long_us", "left_out"), [(2_700, []), (2_780, [4])])
+def test_five_sigmas_make_an_outlier(long_us: int, left_out: list[int]) -> None:
+    # 5 x 1.4826 x 100 us are 741: a step of 2,700 us is within, one of 2,780 is not
+    assert outliers([*SPREAD, 2_000, long_us, *SPREAD * 4, 1_900, 2_100]) == left_out
+
+
+@pytest.mark.parametrize(
+    ("steps", "long", "gone"), [(8, 2, True), (8, 3, False), (40, 3, True), (40, 4, True), (40, 5, False)]
+)
+def test_a_tenth_of_the_steps_or_two_of_few_are_outliers_more_are_not(steps: int, long: int, gone: bool) -> None:
+    # far apart, so that no pause and no neighbour makes more of them
+    at = [1 + 2 * n for n in range(long)]
+    windows = [3_000 if index in at else 1_000 for index in range(steps)]
+    assert outliers(windows) == (at if gone else [])
+
+
+@pytest.mark.parametrize(("us", "kept"), [(19, True), (21, False)])
+def test_variants_of_a_step_last_at_most_twice_as_long(us: int, kept: bool) -> None:
+    # two of each, of the same kernels in other numbers, under a mark that names no phase; most time is in the short one
+    variant = KERNELS + "a " * 5
+    tape = run(*[("ProfilerStep#1", KERNELS, 15)] * 6, *[("ProfilerStep#1", variant, us)] * 2)
+    steps = find_steps(tape.trace())
+    assert steps.frame["class_index"].n_unique() == 2
+    assert why(steps) == [""] * 6 + ["" if kept else "other kernels"] * 2
