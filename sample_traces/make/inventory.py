@@ -11,7 +11,7 @@ TABLES = (
     *("ascend_csv", "kernel_stats_csv", "nsys_csv", "plain_table"),
     *("rocprof_v1_csv", "rocprofv2_csv", "rocprofv3_csv"),
 )
-DOCUMENTS = ("hipprof_json", "rocprof_v1_json", "rocprofv3_json", "rpd_json")
+DOCUMENTS = ("ascend_json", "hipprof_json", "rocprof_v1_json", "rocprofv3_json", "rpd_json", "xla_json")
 
 
 def maker(name: str) -> str:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sample_traces.make import hipprof_text, kineto_same_run, rocprof_text, rocprofv3_text, rpd_text
+from sample_traces.make import (
+    ascend_text,
+    hipprof_text,
+    kineto_same_run,
+    rocprof_text,
+    rocprofv3_text,
+    rpd_text,
+    xla_text,
+)
 from sample_traces.make import run_description as described
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,6 +33,8 @@ def samples() -> dict[str, str]:
         "hipprof_json/same_run.json": hipprof_text.timeline_json(run),
         "hipprof_json/same_run.html": hipprof_text.timeline_html(run),
         "rpd_json/same_run.json": rpd_text.timeline_json(run),
+        "ascend_json/same_run.json": ascend_text.trace_view_json(run),
+        "xla_json/same_run.trace.json": xla_text.trace_json(run),
         # the cut falls among the dispatches, which stand after names and agents
         "broken/rocprofv3_truncated.json": rocprofv3[: int(len(rocprofv3) * CUT_SHARE)],
         # a killed run writes neither flows nor the end of its list

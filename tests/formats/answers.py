@@ -27,6 +27,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
 }
 # the described run, with or without what a format cannot hold
 SAME_RUN = (
+    "ascend_json/same_run.json",
     "hipprof_db/same_run.db",
     "hipprof_json/same_run.html",
     "hipprof_json/same_run.json",
@@ -71,6 +72,7 @@ OTHERS = (
     "rocprofv2_csv/results_of_old_header.csv",
     "rocprofv2_csv/results_of_xccs.csv",
     "rocprofv3_csv/utf16_kernel_trace.csv",
+    "xla_json/same_run.trace.json",
     "xplane/same_run.xplane.pb",
     "hipprof_db/two_workers.db",
     "kineto/cuda_two_streams_pdl.json.gz",

@@ -74,6 +74,25 @@ def test_the_output_folder_of_one_process(tmp_path: Path) -> None:
         ),
         ({"run.rpd": "rpd/same_run.rpd", "run.json": "rpd_json/same_run.json"}, "run.rpd"),
         (
+            {"trace_view.json": "ascend_json/same_run.json", "kernel_details.csv": "ascend_csv/kernel_details.csv"},
+            "trace_view.json",
+        ),
+        (
+            {
+                "msprof_20260101.json": "ascend_json/same_run.json",
+                "op_summary_20260102.csv": "ascend_csv/op_summary_20260101.csv",
+            },
+            "msprof_20260101.json",
+        ),
+        (
+            {
+                "node1.trace.json": "xla_json/same_run.trace.json",
+                "node1.xplane.pb": "xplane/same_run.xplane.pb",
+                "perfetto_trace.json": "xla_json/same_run.trace.json",
+            },
+            "node1.xplane.pb",
+        ),
+        (
             {
                 "run_cuda_gpu_trace.csv": "nsys_csv/beside_cuda_gpu_trace.csv",
                 "run_cuda_api_trace.csv": "nsys_csv/beside_cuda_api_trace.csv",

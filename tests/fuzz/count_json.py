@@ -155,10 +155,55 @@ def _lists(value: Any) -> Iterator[list[Any]]:
             yield from _lists(inner)
 
 
+def xla(data: bytes) -> int:
+    """Spans on the streams of devices, or among the XLA ops of a device without streams, that are no copy or fill."""
+    events = [event for event in events_of(loaded(data)) if event.get("ph") in ("X", "M")]
+    processes = _titles(events, "process_name", ("pid",))
+    lines = _titles(events, "thread_name", ("pid", "tid"))
+    devices = {key[0]: int(found[1]) for key, title in processes.items() if (found := _XLA_DEVICE.match(title))}
+    found: dict[int, dict[str, int]] = {}
+    for event in events:
+        place = tuple(whole(event.get(key)) for key in ("pid", "tid"))
+        line, device = lines.get(place, ""), devices.get(place[0])
+        if event["ph"] == "X" and device is not None and (line == "XLA Ops" or _XLA_STREAM.match(line)):
+            counts = found.setdefault(device, {"XLA Ops": 0, "": 0, "seen": 0})
+            counts["seen"] += line != "XLA Ops"
+            counts["XLA Ops" if line == "XLA Ops" else ""] += not _XLA_COPY.match(str(event.get("name")))
+    return sum(counts["" if counts["seen"] else "XLA Ops"] for counts in found.values())
+
+
+_XLA_DEVICE, _XLA_STREAM = re.compile(r"/device:[GT]PU:(\d{1,9})(?!\d)"), re.compile(r"Stream #\d{1,18}(?!\d)")
+_XLA_COPY = re.compile("Memcpy[HDPO]2[HDPO]|Memset")
+
+
+def _titles(events: list[Event], what: str, keys: tuple[str, ...]) -> dict[tuple[int | None, ...], str]:
+    """The first name of each process or thread."""
+    found: dict[tuple[int | None, ...], str] = {}
+    for event in events:
+        place = tuple(whole(event.get(key)) for key in keys)
+        if event["ph"] == "M" and event.get("name") == what and None not in place:
+            found.setdefault(place, str(_args(event).get("name")))
+    return found
+
+
+def ascend(data: bytes) -> int:
+    """Tasks of the hardware's processes that neither copy nor wait nor steer."""
+    events = [event for event in events_of(loaded(data)) if event.get("ph") in ("X", "M")]
+    hardware = {key for key, title in _titles(events, "process_name", ("pid",)).items() if title == "Ascend Hardware"}
+    spans = [event for event in events if event["ph"] == "X" and (whole(event.get("pid")),) in hardware]
+    tasks = [event for event in spans if _args(event).get("Task Type") is not None]
+    return sum(not {event.get("name"), _args(event)["Task Type"]} & _NPU_NO_KERNEL for event in tasks)
+
+
+_NPU_NO_KERNEL = {"MEMCPY_ASYNC", "SDMA_SQE", "MODEL_EXECUTE", "PLACE_HOLDER_SQE", "NOTIFY_WAIT", "NOTIFY_WAIT_SQE"}
+
+
 COUNTS: dict[str, Callable[[bytes], int]] = {
     "kineto": kineto,
     "rocprof_v1_json": rocprof_v1,
     "rpd_json": rpd,
     "hipprof_json": hipprof,
     "rocprofv3_json": rocprofv3,
+    "xla_json": xla,
+    "ascend_json": ascend,
 }

@@ -41,6 +41,8 @@ SAMPLES = (
     Sample("rocprofv3_json/same_run.json", JSON, 3),
     Sample("rocprofv3_json/two_processes.json", JSON, 1),
     Sample("rpd_json/same_run.json", JSON, 4),
+    Sample("ascend_json/same_run.json", JSON, 3),
+    Sample("xla_json/same_run.trace.json", JSON, 3),
     Sample("hipprof_db/same_run.db", SQLITE, 3),
     Sample("hipprof_db/two_workers.db", SQLITE, 1),
     Sample("nsys_sqlite/same_run.sqlite", SQLITE, 3),

@@ -5,6 +5,7 @@ What a format cannot hold is listed in LOSSES and asserted to be lost, so that n
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -41,9 +42,11 @@ NO_HOST, NO_COPIES, NO_RANGES, NO_LINKS, WHOLE_US, FROM_0 = (
     "us",
     "from 0",
 )
-DEVICE_STEPS = "ranges of the device, not of the host"
+DEVICE_STEPS, RANGES_AS_DOUBLES = "ranges of the device, not of the host", "ranges as microseconds in doubles"
 LOSSES = {
+    "ascend_json/same_run.json": {RANGES_AS_DOUBLES},
     "xplane/same_run.xplane.pb": {DEVICE_STEPS},
+    "xla_json/same_run.trace.json": {DEVICE_STEPS, FROM_0},
     "rocprof_v1_csv/same_run.csv": {NO_HOST, NO_COPIES},
     "rocprof_v1_csv/timestamp_only.csv": {NO_HOST, NO_COPIES},
     "rocprof_v1_csv/old_registers.csv": {NO_HOST, NO_COPIES},
@@ -128,7 +131,13 @@ def test_ranges(case: tuple[Trace, set[str]]) -> None:
     expected = [] if {NO_HOST, NO_RANGES} & losses else as_recorded(run.expected_markers(), losses)
     if DEVICE_STEPS in losses:
         steps = [[op for op in run.RUN.ops if op.step == step] for step in range(described.STEPS)]
-        expected = [(f"step[#{i}]", ops[0].start_ns, max(op.end_ns for op in ops)) for i, ops in enumerate(steps)]
+        ranges = [(f"step[#{i}]", ops[0].start_ns, max(op.end_ns for op in ops)) for i, ops in enumerate(steps)]
+        expected = as_recorded(ranges, losses)
+    if RANGES_AS_DOUBLES in losses:
+        printed = [(name, repr(start / 1_000), end - start) for name, start, end in expected]
+        starts = [int(Decimal(us) * 1_000) for _, us, _ in printed]
+        expected = [(name, start, start + length) for start, (name, _, length) in zip(starts, printed, strict=True)]
+        assert all(abs(at - start) <= 250 for at, (_, start, _) in zip(starts, run.expected_markers(), strict=True))
     assert run.marker_rows(trace) == expected
 
 

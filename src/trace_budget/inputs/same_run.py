@@ -59,7 +59,7 @@ def _places(one: Output) -> dict[str, int]:
 
 
 def _of_one_run(more: Output, less: Output) -> bool:
-    """Whether names say so: alike without what tells the output, or the database of hipprof and a page of it."""
+    """Whether names say so: alike without what tells the output, or as a reader knows them to be of one run."""
     (folder, stem), (beside, other) = stem_of_run(more.path), stem_of_run(less.path)
     page_of = more.reader.names.page_of
     if folder != beside or page_of is None or not more.reader.writers.keys() & less.reader.writers.keys():

@@ -19,6 +19,8 @@ OF_JSON: tuple[str, ...] = (
     "rocprof.rocprof_v1_json",
     "hipprof.hipprof_json",
     "rpd.rpd_json",
+    "xla.xla_json",
+    "ascend.ascend_json",
 )
 OTHERS: tuple[str, ...] = (
     "rocprof.rocpd",

@@ -1,4 +1,4 @@
-"""Chrome trace events written by ROCm's and Hygon's own profilers: streamed, their loosely typed numbers made exact."""
+"""Chrome trace events of all profilers but PyTorch's: streamed, their loosely typed numbers made exact."""
 
 from __future__ import annotations
 
@@ -144,9 +144,12 @@ def without_kernels(file: EventFile, spans: int, what: str, advice: str) -> Inpu
 
 
 def trace_of_events(file: EventFile, format_name: str, records: Records, **facts: Any) -> Trace:
-    """The checked Trace of a file's records; `facts` are further fields of Trace."""
+    """The checked Trace of a file's records; `facts` are further fields of Trace.
+
+    ROCm's and Hygon's profilers book the gap between kernels into the kernel, unless the facts say otherwise.
+    """
     told = replace(records, caveats=(*file.caveats, *records.caveats), lost=file.lost)
-    return trace_of(file, format_name, told, dispatch_gap_in_duration=True, **facts)
+    return trace_of(file, format_name, told, **{"dispatch_gap_in_duration": True, **facts})
 
 
 def strings(values: Sequence[str | None]) -> pl.Series:

@@ -13,12 +13,15 @@ ENQUEUES = ("launch", "graph_launch", "memcpy", "memset")
 _SIZES = tuple(f"{size}_{axis}" for size in ("grid", "block") for axis in "xyz")
 _CONTROLS = r"[\x00-\x1f\x7f-\x9f]"
 _CALL_PATTERNS = (
-    ("graph_launch", "GraphLaunch"),
-    ("launch", "LaunchKernel|LaunchCooperativeKernel|LaunchHostFunc|ModuleLaunch|ExtLaunch|LaunchMultiKernel"),
+    ("graph_launch", "GraphLaunch|aclmdl(?:RI)?Execute"),
+    (
+        "launch",
+        "LaunchKernel|LaunchCooperativeKernel|LaunchHostFunc|ModuleLaunch|ExtLaunch|LaunchMultiKernel|^Node@launch$",
+    ),
     ("memcpy", "[Mm]emcpy"),
     ("memset", "[Mm]emset"),
-    ("sync", "Synchronize|StreamQuery|EventQuery"),
-    ("event_record", "EventRecord"),
+    ("sync", "Synchronize|StreamQuery|EventQuery|aclrtQuery(?:Event|Stream)"),
+    ("event_record", "EventRecord|aclrtRecordEvent"),
     ("stream_wait", "StreamWaitEvent|StreamWaitValue"),
 )
 

@@ -12,7 +12,7 @@ UNNAMED = "<unnamed>"
 _IN_RANGE = "<in "
 _DISPATCH = (
     r"^(?i:KernelExecution|(?:Native|Concurrent)?_?Kernel|Task(?:Kernel)?|NDRangeKernel|KERNEL_DISPATCH(?:_[A-Z]+)?"
-    r"|HIP_OP_DISPATCH|Dispatch)$"
+    r"|HIP_OP_DISPATCH|Dispatch|KERNEL_(?:AICORE|AIVEC|AICPU|MIX_AI[CV]|SIMT)|AI_(?:VECTOR_)?CORE|AI_?CPU|FFTS_PLUS)$"
 )
 _STEP = (
     r"^(?:execute_(?:\d+_)?(?:context|new)_\d|step\[\w+ bs=|ProfilerStep#\d|gpu_model_runner: |## Call CompiledFxGraph)"

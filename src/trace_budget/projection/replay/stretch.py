@@ -36,7 +36,7 @@ from trace_budget.schema.trace import Trace
 OP_BUDGET = 40_000  # ops a stretch may hold; later steps of longer traces repeat earlier ones
 TOUCH_GRAIN_NS = 500
 COLLECTIVE = (
-    r"(?i)nccl|rccl|msccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all"
+    r"(?i)nccl|rccl|msccl|hccl|^hcom_|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all"
     r"|cross_device_reduce|quick_?reduce|deep_ep"
 )
 

@@ -2,8 +2,8 @@
 
 Source: Ascend/pytorch `torch_npu/profiler/analysis` (headers of the kernel view) and the field tables of the CANN
 documents. Times are microseconds of one clock, as decimal text with a tab behind it. `Step Id` is there where the
-profiler had a schedule. Not read: counters, shapes, `trace_view.json` beside it. On trust, no file at hand: which words
-`Accelerator Core` takes for communication, and that `Start Time(us)` is on the same clock for all devices of a file.
+profiler had a schedule. Not read: counters, shapes; `trace_view.json` beside it tells more. On trust, no file at hand:
+that `Start Time(us)` is on the same clock for all devices of a file.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import polars as pl
 from trace_budget.contracts import Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.io.csv.table import Cells, Shape, first_lines, header_cells, read_csv
+from trace_budget.readers.ascend import tasks
 from trace_budget.readers.csv_trace import NO_CALLS, damage_of, ns_from_decimal, rows_of, several_tables
 from trace_budget.readers.records import Records, trace_of
 from trace_budget.readers.stated_steps import steps_of
@@ -61,10 +62,11 @@ def _read(path: Path, options: ReadOptions) -> Trace:
         raise InputError("no kernels", where=str(path), expected=READER.recognised_by, found="a header without rows")
     start = ns_from_decimal("Start Time(us)", _US_DIGITS)
     times = rows.with_columns(start.alias("start_ns"), ns_from_decimal("Duration(us)", _US_DIGITS).alias("dur"))
-    names = [pl.col(column).cast(pl.String) for column in ("Name", "Type")]
+    name, task = pl.col("Name").cast(pl.String), pl.col("Type").cast(pl.String)
+    own = pl.when(name.fill_null("").is_in(("", "N/A"))).then(task).otherwise(name)
     ops = times.with_columns(
-        pl.when(names[0].fill_null("").is_in(("", "N/A"))).then(names[1]).otherwise(names[0]).alias("name"),
-        _kind(pl.col("Type").cast(pl.String)).alias("kind"),
+        tasks.without_number(own).alias("name"),
+        tasks.kind_of(name, task).alias("kind"),
         (pl.col("start_ns") + pl.col("dur")).alias("end_ns"),
         *(_known(times, recorded).alias(new) for new, recorded in _IDS.items()),
         *(pl.lit(None, pl.Int64).alias(name) for name in ("pid", "correlation")),
@@ -73,13 +75,6 @@ def _read(path: Path, options: ReadOptions) -> Trace:
     steps = steps_of(ops.rename({"Step Id": "step"}) if "Step Id" in ops.columns else ops)
     records = Records(ops, NO_CALLS, steps, ("correlation",), caveats=found, earliest_ns=0)
     return trace_of(file, "ascend_csv", records, vendor="Ascend")
-
-
-def _kind(task: pl.Expr) -> pl.Expr:
-    """By the words of the task's type: `MEMCPY_ASYNC`, `MEMSET_ASYNC`."""
-    copy = pl.when(task.str.contains("(?i)^memcpy(_async)?$").fill_null(value=False)).then(pl.lit("memcpy"))
-    fill = copy.when(task.str.contains("(?i)^memset(_async)?$").fill_null(value=False)).then(pl.lit("memset"))
-    return fill.otherwise(pl.lit("kernel"))
 
 
 def _known(rows: pl.DataFrame, column: str) -> pl.Expr:
@@ -94,4 +89,5 @@ READER = Reader(
     recognises=_recognises,
     read=_read,
     suffixes=(".csv",),
+    writers={"torch_npu": 1, "msprof": 1},
 )

@@ -40,6 +40,8 @@ _CATEGORY = re.compile(
 _WITHOUT_CATEGORY = re.compile(rb'"correlation"\s*:|"pid"\s*:\s*"CUDA functions"')
 _FOREIGN = re.compile(
     rb'"rocprofiler-sdk-tool"|"cat"\s*:\s*"HIP(OPS|COPY)?"|\A\s*(\{\s*"traceEvents"\s*:\s*)?\[\s*\{\s*\}'
+    # torch_npu's profiler has Kineto's categories, and its arguments in another order
+    rb'|"args"\s*:\s*\{\s*(?:"name"\s*:\s*"(?:Ascend Hardware|CANN)"|"Sequence number"\s*:)|"cat"\s*:\s*"async_npu"'
 )
 
 

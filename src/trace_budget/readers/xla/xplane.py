@@ -15,11 +15,12 @@ from typing import Any
 
 import polars as pl
 
-from trace_budget.contracts import Head, Reader, ReadOptions
+from trace_budget.contracts import FileNames, Head, Reader, ReadOptions
 from trace_budget.errors import InputError
 from trace_budget.io.inflate import PlainStream
 from trace_budget.readers.csv_trace import NO_MARKERS
 from trace_budget.readers.records import Records, trace_of
+from trace_budget.readers.xla import places
 from trace_budget.readers.xla.xspace import xspace_type
 from trace_budget.schema import caveats
 from trace_budget.schema.tables import MARKERS
@@ -27,11 +28,8 @@ from trace_budget.schema.trace import Trace
 
 _MARKS = (b"/device:", b"/host:")
 _FIRST_BYTES = 1024
-_DEVICE = re.compile(r"^/device:(?:GPU|TPU):(\d{1,9})(?!\d)")
-_STREAM = re.compile(r"^Stream #(\d{1,18})(?!\d)")
-_OPS, _STEPS, _HOST = "XLA Ops", "Steps", "/host:"
-_CALL = re.compile(r"^(?:cu|hip|roc)[A-Za-z_]*[a-z]")
-_COPY = re.compile(r"^Memcpy[HDPO]2[HDPO]")
+_DEVICE, _STREAM = re.compile(places.DEVICE), re.compile(places.STREAM)
+_CALL, _COPY, _FILL = re.compile(places.CALL), re.compile(places.COPY), re.compile(places.FILL)
 _PS = 1_000
 _OP_COLUMNS = {
     **{"name": pl.String, "kind": pl.String, "device": pl.Int64, "stream": pl.Int64},
@@ -86,7 +84,7 @@ def _device_rows(planes: Any) -> Iterator[tuple[object, ...]]:
             (line, match) for line in plane.lines if (match := _STREAM.match(_text(line.name or line.display_name)))
         ]
         chosen = [(line, int(match[1])) for line, match in streams]
-        chosen = chosen or [(line, 0) for line in plane.lines if _text(line.name) == _OPS]
+        chosen = chosen or [(line, 0) for line in plane.lines if _text(line.name) == places.OPS]
         for line, stream in chosen:
             for event in _timed(line):
                 start, end = _times(line, event)
@@ -96,13 +94,13 @@ def _device_rows(planes: Any) -> Iterator[tuple[object, ...]]:
 
 def _kind(name: str) -> str:
     """XLA's words for copies and fills: `MemcpyH2D`, `Memset`; others are told by the rule of all readers."""
-    return "memcpy" if _COPY.match(name) else "memset" if name.startswith("Memset") else "kernel"
+    return "memcpy" if _COPY.match(name) else "memset" if _FILL.match(name) else "kernel"
 
 
 def _host_rows(planes: Any) -> Iterator[tuple[object, ...]]:
     """Driver and runtime calls of the host: events with a correlation id, by thread."""
     for number, plane in enumerate(planes):
-        if not _text(plane.name).startswith(_HOST):
+        if not _text(plane.name).startswith(places.HOST):
             continue
         names, correlation = _names(plane.event_metadata), _stat_id(plane, "correlation_id")
         for thread, event in ((line, event) for line in plane.lines for event in _timed(line)):
@@ -118,7 +116,7 @@ def _steps(planes: Any) -> pl.DataFrame:
         device, names = _DEVICE.match(_text(plane.name)), _names(plane.event_metadata)
         number = int(device[1]) if device else None
         for line in plane.lines if device else ():
-            for event in _timed(line) if _text(line.name) == _STEPS else ():
+            for event in _timed(line) if _text(line.name) == places.STEPS else ():
                 text = f"step[#{names.get(event.metadata_id, '')}]"
                 rows.append(("gpu_annotation", text, None, None, number, *_times(line, event)))
     if not rows:
@@ -170,4 +168,6 @@ READER = Reader(
     read=_read,
     suffixes=(".xplane.pb",),
     own_suffixes=(".xplane.pb",),
+    writers={"xla": 0},
+    names=FileNames(page_of=places.is_copy),
 )
