@@ -183,7 +183,7 @@ READER = Reader(
     cannot_tell="grids; graph nodes; launches where events have no correlation id",
     recognises=_recognises,
     read=_read,
-    suffixes=(".trace.json",),
+    suffixes=(".json",),
     writers={"xla": 1},
-    names=FileNames(page_of=places.is_copy),
+    names=FileNames(output="trace", page_of=places.is_copy),
 )
