@@ -1,8 +1,8 @@
-"""The documents are what their structs declare: no key more, none less, and every figure of its type."""
+"""The documents are what their structs declare: every answer is built as one, and its figures are of their types."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +10,24 @@ import msgspec
 import pytest
 
 import trace_budget as tb
-from trace_budget.schema.documents import check_of, realised_of, verdict_of
+from trace_budget.projection.candidates import Candidate, CandidateSet
+from trace_budget.schema.documents import compared, plain, project, structure
+from trace_budget.schema.report import Report
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 SEED = SAMPLES / "kineto" / "gdn_decode_gfx936.json.gz"
+WITHOUT_LAYERS = SAMPLES / "rocprof_v1_csv" / "same_run.csv"
+SUMS = SAMPLES / "kernel_stats_csv" / "rocprofv3_kernel_stats.csv"
 GDN = tb.Change(saving_us=3.228)
+ONE = Candidate("one", GDN, tb.Selection(kernel="gdn_fused"))
+SET = CandidateSet((ONE,), tb.Policy(), tb.TokenInput())
 
 
-def keys(document: Mapping[str, Any], above: str = "") -> Iterator[str]:
-    """Every key with those it stands under."""
-    for key, value in document.items():
-        yield f"{above}{key}"
-        if isinstance(value, Mapping):
-            yield from keys(value, f"{above}{key}.")
-
-
-def same_keys(document: Mapping[str, Any], typed: msgspec.Struct) -> None:
-    assert sorted(keys(document)) == sorted(keys(msgspec.to_builtins(typed)))
+def as_declared(report: Report) -> None:
+    """Converting checks every value against its declared type; back as plain values nothing is lost or added."""
+    assert isinstance(report.answer, msgspec.Struct)
+    typed = msgspec.convert(report.document, type(report.answer))
+    assert plain(typed) == report.document
 
 
 @pytest.mark.parametrize(
@@ -39,24 +40,48 @@ def same_keys(document: Mapping[str, Any], typed: msgspec.Struct) -> None:
     ],
 )
 def test_project(more: dict[str, Any]) -> None:
-    document = tb.project(SEED, "gdn_fused", GDN, **more).document
-    same_keys(document, verdict_of(document))
+    report = tb.project(SEED, "gdn_fused", GDN, **more)
+    as_declared(report)
+    assert report.answered(project.Verdict).matched.calls_per_step == 48
+    assert ("mixture" in report.document) is ("weights" in more)
 
 
 def test_project_without_layers_or_calls() -> None:
-    path = SAMPLES / "rocprof_v1_csv" / "same_run.csv"
-    document = tb.project(path, "paged_attention_kernel", tb.Change(free=True), tb.Scope(steps="0")).document
-    same_keys(document, verdict_of(document))
+    as_declared(tb.project(WITHOUT_LAYERS, "paged_attention_kernel", tb.Change(free=True), tb.Scope(steps="0")))
 
 
-def test_check_and_compare() -> None:
-    check = tb.check(SEED).document
-    same_keys(check, check_of(check))
-    document = tb.compare(SEED, SEED).document
-    same_keys(document["realised"], realised_of(document))  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: tb.kernels(SEED),
+        lambda: tb.kernels(SUMS),
+        lambda: tb.steps(SEED),
+        lambda: tb.layers(SEED),
+        lambda: tb.overlap(SEED),
+        lambda: tb.threshold(SEED),
+        lambda: tb.check(SEED),
+        lambda: tb.check(SUMS),
+        lambda: tb.compare(SEED, SEED),
+        lambda: tb.rank(SEED, SET),
+        lambda: tb.estimate(3.1, calls=48, token_ms=44.0),
+        tb.formats,
+        tb.schema,
+        tb.doctor,
+        tb.explain,
+    ],
+)
+def test_every_answer_is_a_struct(ask: Callable[[], Report]) -> None:
+    as_declared(ask())
+
+
+def test_figures_are_taken_from_the_struct() -> None:
+    assert tb.compare(SEED, SEED).answered(compared.Compared).realised.pct == 0
+    with pytest.raises(TypeError, match="answered with Kernels, not with Verdict"):
+        tb.kernels(SEED).answered(project.Verdict)
+    assert tb.kernels(SUMS).answered(structure.Kernels).step_us is None
 
 
 def test_a_figure_of_another_type_breaks_the_contract() -> None:
     document = tb.project(SEED, "gdn_fused", GDN).document
     with pytest.raises(msgspec.ValidationError, match="pace"):
-        verdict_of({**document, "pace": 3})
+        msgspec.convert({**document, "pace": 3}, project.Verdict)

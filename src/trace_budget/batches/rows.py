@@ -14,9 +14,9 @@ from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.project import Projection
 from trace_budget.projection.reading import agree
 from trace_budget.readers.rank_names import rank_in
-from trace_budget.reports.project import figures
+from trace_budget.reports.project import verdict_of
 from trace_budget.schema.dataset import FAILURES, KERNELS, LAYERS, PROJECTIONS, QUESTIONS, RUNS, STEPS
-from trace_budget.schema.documents import Ends
+from trace_budget.schema.documents.project import Ends, Percentages, SavingPerStep
 from trace_budget.schema.findings import Found
 from trace_budget.schema.tables import TableSpec
 from trace_budget.schema.trace import Trace
@@ -101,7 +101,7 @@ def _keyed(frame: pl.DataFrame, trace_id: str, rank: int | None, phase: str | No
 
 def projected_row(projection: Projection, candidate: Candidate) -> Row:
     """The row of `projections`, but for its keys; the figures are those of the JSON document of `project`."""
-    told = figures(projection)
+    told = verdict_of(projection)
     return {
         "candidate": candidate.id,
         "outcome": "projected",
@@ -132,7 +132,7 @@ def projected_row(projection: Projection, candidate: Candidate) -> Row:
     }
 
 
-def _spread(stem: str, unit: str, ends: Ends) -> Row:
+def _spread(stem: str, unit: str, ends: Ends | SavingPerStep | Percentages) -> Row:
     return {f"{stem}_low_{unit}": ends.low, f"{stem}_expected_{unit}": ends.expected, f"{stem}_high_{unit}": ends.high}
 
 

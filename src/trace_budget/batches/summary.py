@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import polars as pl
+from msgspec import convert
 
 from trace_budget.batches.names import checked_pattern
 from trace_budget.batches.run import Batch
 from trace_budget.batches.work import FAILED
 from trace_budget.errors import UsageError
+from trace_budget.schema.documents import others as documents
+from trace_budget.schema.documents.others import Failure
 from trace_budget.schema.quantities import VERDICTS
 from trace_budget.schema.report import Line, Report, Table, TableColumn
 from trace_budget.units import show_count
@@ -31,23 +33,24 @@ def summary(batch: Batch, by: Sequence[str] = ()) -> Report:
     groups = pl.concat([_spread(rows.with_columns(pl.lit(ALL).alias("group"))), *([_spread(rows)] if by else [])])
     known = rows.filter(pl.col("outcome") == "projected")
     best, worst = (_extremes(known, descending) for descending in (True, False))
-    document = {
-        **_counts(batch, runs, failures),
-        "question": batch.dataset.question.key(),
-        "out": batch.dataset.store.address,
-        "by": list(by),
-        "groups": groups.to_dicts(),
-        "best": best.to_dicts(),
-        "worst": worst.to_dicts(),
-        "failures": failures.sort("path").drop("source_bytes").to_dicts(),
-    }
+    counts = _counts(batch, runs, failures)
+    answer = documents.Batch(
+        **counts,
+        question=batch.dataset.question.key(),
+        out=batch.dataset.store.address,
+        by=list(by),
+        groups=groups.to_dicts(),
+        best=best.to_dicts(),
+        worst=worst.to_dicts(),
+        failures=convert(failures.sort("path").drop("source_bytes").to_dicts(), list[Failure]),
+    )
     tables = (
         _group_table(groups),
         _extreme_table("best", best),
         _extreme_table("worst", worst),
         *_failure_tables(failures),
     )
-    return Report(SCHEMA, document, None, _lines(batch, runs, failures), tables)
+    return Report(SCHEMA, answer, None, _lines(batch, counts), tables)
 
 
 def _with_groups(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
@@ -96,7 +99,7 @@ def _extremes(known: pl.DataFrame, descending: bool) -> pl.DataFrame:
     return ordered.head(_EXTREMES).select(columns)
 
 
-def _counts(batch: Batch, runs: pl.DataFrame, failures: pl.DataFrame) -> dict[str, Any]:
+def _counts(batch: Batch, runs: pl.DataFrame, failures: pl.DataFrame) -> dict[str, int]:
     failed = failures.filter(pl.col("outcome") == FAILED).height
     return {
         "traces": runs.height,
@@ -108,8 +111,7 @@ def _counts(batch: Batch, runs: pl.DataFrame, failures: pl.DataFrame) -> dict[st
     }
 
 
-def _lines(batch: Batch, runs: pl.DataFrame, failures: pl.DataFrame) -> tuple[Line, ...]:
-    counts = _counts(batch, runs, failures)
+def _lines(batch: Batch, counts: dict[str, int]) -> tuple[Line, ...]:
     head = f"{show_count(counts['traces'])} traces of {show_count(counts['jobs'])} jobs"
     rest = f"{show_count(counts['failed'])} files failed, {show_count(counts['left_out'])} left out"
     settled = f"{show_count(counts['done_before'])} were settled before"

@@ -147,13 +147,14 @@ def _asked(selection: Selection, change: Change, file: Path | None) -> Candidate
 
 def _failure(report: Report, question: Question) -> TraceBudgetError | None:
     """InputError when files failed, NotInTraceError when no trace at all runs the kernels asked for."""
-    told = report.document
-    failures = told["failures"]
-    reasons = [row["reason"] for row in failures if row["outcome"] == "failed"] if isinstance(failures, list) else []
+    from trace_budget.schema.documents.others import Batch
+
+    told = report.answered(Batch)
+    reasons = [row.reason for row in told.failures if row.outcome == "failed"]
     if reasons:
         more = f"; and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
         text = "; ".join(reasons[:_SHOWN]) + more
         return InputError(f"{len(reasons)} files gave no answer, see the table failures: {text}")
-    if question.candidates and told["traces"] and not told["best"]:
+    if question.candidates and told.traces and not told.best:
         return NotInTraceError("no trace has any of the kernels asked for", expected="a kernel of the traces")
     return None

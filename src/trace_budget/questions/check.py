@@ -109,11 +109,11 @@ def command(
 
 
 def _missed(report: Report, wanted: str | None) -> GateMissedError | None:
-    from trace_budget.schema.documents import check_of
+    from trace_budget.schema.documents.others import Check
 
     if wanted is None:
         return None
-    trust = check_of(report.document).trust
+    trust = report.answered(Check).trust
     if TRUST.index(trust) <= TRUST.index(wanted):
         return None
     return GateMissedError("the gate was missed", expected=f"{wanted} or better", found=trust)

@@ -146,8 +146,8 @@ def _check(selection: Selection, stated: bool, file: Path | None) -> None:
 
 def _missed(report: Report, wanted_pct: float | None) -> GateMissedError | None:
     """The gate that the step missed, if it saved less than wanted."""
-    from trace_budget.schema.documents import realised_of
+    from trace_budget.schema.documents.compared import Compared
 
-    if wanted_pct is None or (saved := realised_of(report.document).pct) >= wanted_pct:
+    if wanted_pct is None or (saved := report.answered(Compared).realised.pct) >= wanted_pct:
         return None
     return GateMissedError("the gate was missed", expected=f"at least {wanted_pct:g} %", found=f"{saved:.3f} % saved")

@@ -29,13 +29,14 @@ def doctor() -> Report:
     """Versions, optional engines and the machine, for bug reports."""
     import polars as pl
 
+    from trace_budget.schema.documents.others import Doctor
     from trace_budget.schema.report import Line, Report, Table, TableColumn
 
     rows = [*_machine(), *_packages(), *_engines()]
     columns = (TableColumn("item", "item"), *(TableColumn(key, key, prose=True) for key in ("found", "note")))
     return Report(
         "trace-budget/doctor/1",
-        {"version": VERSION, "rows": rows},
+        Doctor(VERSION, rows),
         lines=(Line(f"{DISTRIBUTION} {VERSION}", "title"),),
         tables=(Table("doctor", "", columns, pl.DataFrame(rows)),),
     )

@@ -23,6 +23,7 @@ def explain(word: Word = None) -> Report:
     """Two sentences on a term of the answers, or on a caveat code."""
     import polars as pl
 
+    from trace_budget.schema.documents.others import Listing
     from trace_budget.schema.glossary import entries, looked_up
     from trace_budget.schema.report import Line, Report, Table, TableColumn
 
@@ -35,4 +36,4 @@ def explain(word: Word = None) -> Report:
     columns = (TableColumn("word", "word"), TableColumn("text", "what it means", prose=True))
     lines = () if word is None else tuple(Line(f"{entry.word}: {entry.text}") for entry in found)
     table = Table("glossary", "", columns, pl.DataFrame(rows), None if word is None else 0)
-    return Report("trace-budget/explain/1", {"rows": rows}, None, lines, (table,))
+    return Report("trace-budget/explain/1", Listing(rows), None, lines, (table,))

@@ -255,11 +255,11 @@ def _refuse_plot(
 
 def _missed(report: Report, wanted: str | None) -> GateMissedError | None:
     """The gate that the verdict missed, if it did."""
-    from trace_budget.schema.documents import verdict_of
+    from trace_budget.schema.documents.project import Verdict
 
     if wanted is None:
         return None
-    verdict = verdict_of(report.document).verdict
+    verdict = report.answered(Verdict).verdict
     if VERDICTS.index(verdict) <= VERDICTS.index(wanted):
         return None
     return GateMissedError("the gate was missed", expected=f"{wanted} or better", found=verdict)

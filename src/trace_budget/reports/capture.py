@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import polars as pl
+from msgspec.structs import replace as replace_fields
 
 from trace_budget.analysis.capture import TEXTS, capture_caveats
 from trace_budget.analysis.kernels import op_table
 from trace_budget.schema.capture import CapturedNames
+from trace_budget.schema.documents.structure import Capture, Layers, LayersBy
 from trace_budget.schema.findings import Found
 from trace_budget.schema.report import Report, Table, TableColumn
 
@@ -25,23 +27,21 @@ def with_names(report: Report, found: Found, names: CapturedNames) -> Report:
     )
     tables = tuple(_named(table, per_layer, per_site) for table in report.tables)
     rows = {table.name: table.frame.to_dicts() for table in tables}
-    document = {
-        **report.document,
-        "rows": rows["layers"],
-        "sites": rows["sites"],
-        "capture": {
-            "label": names.label or None,
-            "named": names.named,
-            "replayed": names.replayed,
-            "method": names.method,
-            "layers_by": [
-                {"name": mark, "calls_in_their_layer": hit, "layers": of} for mark, hit, of in names.layers_by
-            ],
-            "modules_tell_layers": names.modules_tell,
-            "why_not": names.why_not or None,
-        },
-    }
-    return replace(report, document=document, tables=tables, caveats=(*capture_caveats(names), *report.caveats))
+    answer = replace_fields(
+        report.answered(Layers),
+        rows=rows["layers"],
+        sites=rows["sites"],
+        capture=Capture(
+            label=names.label or None,
+            named=names.named,
+            replayed=names.replayed,
+            method=names.method,
+            layers_by=[LayersBy(*mark) for mark in names.layers_by],
+            modules_tell_layers=names.modules_tell,
+            why_not=names.why_not or None,
+        ),
+    )
+    return replace(report, answer=answer, tables=tables, caveats=(*capture_caveats(names), *report.caveats))
 
 
 def _calls(found: Found, names: CapturedNames) -> pl.DataFrame:

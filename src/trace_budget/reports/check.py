@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from trace_budget.schema.documents.others import Check, Finding
 from trace_budget.schema.findings import Found
 from trace_budget.schema.options import TRUST
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
@@ -37,14 +38,11 @@ def check_report(checked: list[Checked], across: tuple[Caveat, ...]) -> Report:
     rows = [_row(c.trace.path, finding) for c in checked for finding in c.findings] + [_row("all", f) for f in across]
     schema = {"trace": pl.String, "severity": pl.String, "code": pl.String, "count": pl.Int64, "text": pl.String}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
-    document = {
-        "trust": worst,
-        "traces": [{**trace_facts(c.trace), "trust": trust_of(c.findings)} for c in checked],
-        "findings": [
-            {"trace": path, "code": code, "severity": severity, "count": count, "text": text}
-            for path, severity, code, count, text in rows
-        ],
-    }
+    answer = Check(
+        trust=worst,
+        traces=[{**trace_facts(c.trace), "trust": trust_of(c.findings)} for c in checked],
+        findings=[Finding(path, code, severity, count, text) for path, severity, code, count, text in rows],
+    )
     lines = tuple(_line(c) for c in checked)
     columns = (
         TableColumn("severity", "severity"),
@@ -53,7 +51,7 @@ def check_report(checked: list[Checked], across: tuple[Caveat, ...]) -> Report:
         TableColumn("text", "what it means", prose=True),
     )
     first = trace_facts(checked[0].trace) if len(checked) == 1 else None
-    return Report("trace-budget/check/1", document, first, lines, _tables(frame, columns, len(checked)))
+    return Report("trace-budget/check/1", answer, first, lines, _tables(frame, columns, len(checked)))
 
 
 def _tables(frame: pl.DataFrame, columns: tuple[TableColumn, ...], traces: int) -> tuple[Table, ...]:

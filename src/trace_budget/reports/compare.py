@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import polars as pl
+from msgspec.structs import asdict
 
 from trace_budget.comparison.compare import Comparison
 from trace_budget.comparison.engagement import Engagement
@@ -13,6 +14,8 @@ from trace_budget.comparison.outcome import Predicted
 from trace_budget.comparison.realised import Realised
 from trace_budget.comparison.recording import totals
 from trace_budget.reports.structure import micros
+from trace_budget.schema.documents import compared as documents
+from trace_budget.schema.documents.compared import Compared, Counts, Engaged, Pair, Recording, Relocated, Saved, Sides
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Caveat, Trace
 from trace_budget.units import ms_from_us, percent, show_count, show_pct, show_us, us_from_ns
@@ -25,20 +28,20 @@ ROWS = 30
 def compare_report(before: Trace, after: Trace, found: Sequence[Comparison]) -> Report:
     """The Report of all pairs; the verdict is that of the device with the longest step, which sets the pace."""
     main = pace(found)
-    whole = _recordings(before, after)
-    document: dict[str, object] = {
-        **_facts(main),
-        "before": trace_facts(before),
-        "after": trace_facts(after),
-        "recordings": whole,
-        "devices": [_facts(each) for each in found],
-        "rows": _sites(found).to_dicts(),
-    }
+    whole = {"before": _recording(before), "after": _recording(after)}
+    answer = Compared(
+        **asdict(_told(main)),
+        before=trace_facts(before),
+        after=trace_facts(after),
+        recordings=whole,
+        devices=[_told(each) for each in found],
+        rows=_sites(found).to_dicts(),
+    )
     return Report(
         SCHEMA,
-        document,
+        answer,
         trace_facts(before),
-        (*_lines(main, whole), *_whole_line(whole, main)),
+        (*_lines(main), *_whole_line(whole, main)),
         _tables(found, main),
         (Line(f"{main.outcome.word}: {main.outcome.why}", STYLES.get(main.outcome.word, "bad")),),
         _caveats(before, after, found),
@@ -51,87 +54,78 @@ def pace(found: Sequence[Comparison]) -> Comparison:
     return max(first.values(), key=lambda each: each.realised.before.median)
 
 
-def _facts(c: Comparison) -> dict[str, object]:
+def _told(c: Comparison) -> Pair:
     """One pair as the JSON document tells it; times in us per step (per recording on that basis)."""
-    return {
-        "verdict": c.outcome.word,
-        "why": c.outcome.why,
-        "basis": c.pair.basis,
-        "phase": c.pair.phase,
-        "device": c.pair.devices[0],
-        "device_after": c.pair.devices[1],
-        "realised": _realised(c.realised),
-        "kernel_us": {
-            "before": us_from_ns(c.kernel_ns[0]),
-            "after": us_from_ns(c.kernel_ns[1]),
-            "saved": us_from_ns(c.moved.kernel_ns),
-        },
-        "predicted": _predicted(c.predicted),
-        "conversion": c.outcome.conversion,
-        "saved_at_kernel_us": us_from_ns(c.moved.own_ns),
-        "relocated": {"us": us_from_ns(c.moved.beside_ns), "rows": _shown(c.neighbours).to_dicts()},
-        "engagement": _engagement(c.engagement),
-        "candidates": _candidates(c).to_dicts(),
-        "drift": c.drift,
-    }
+    return Pair(
+        verdict=c.outcome.word,
+        why=c.outcome.why,
+        basis=c.pair.basis,
+        phase=c.pair.phase,
+        device=c.pair.devices[0],
+        device_after=c.pair.devices[1],
+        realised=_realised(c.realised),
+        kernel_us=Saved(*(us_from_ns(ns) for ns in (*c.kernel_ns, c.moved.kernel_ns))),
+        predicted=_predicted(c.predicted),
+        conversion=c.outcome.conversion,
+        saved_at_kernel_us=us_from_ns(c.moved.own_ns),
+        relocated=Relocated(us_from_ns(c.moved.beside_ns), _shown(c.neighbours).to_dicts()),
+        engagement=_engagement(c.engagement),
+        candidates=_candidates(c).to_dicts(),
+        drift=c.drift,
+    )
 
 
-def _realised(got: Realised) -> dict[str, object]:
-    whole = got.before.median
-    return {
-        "measure": got.measure,
-        "step_us": {"before": us_from_ns(whole), "after": us_from_ns(got.after.median)},
-        "steps": {"before": got.before.n, "after": got.after.n},
-        "saving_us": us_from_ns(got.saving_ns),
-        "pct": got.pct,
-        "drift_us": us_from_ns(got.drift_ns),
-        "corrected_us": us_from_ns(got.corrected.saving_ns),
-        "corrected_pct": got.corrected.pct,
-        "ci95_us": None
-        if got.low_ns is None or got.high_ns is None
-        else [us_from_ns(got.low_ns), us_from_ns(got.high_ns)],
-        "resolved": got.resolved,
-    }
+def _realised(got: Realised) -> documents.Realised:
+    interval = None if got.low_ns is None or got.high_ns is None else [us_from_ns(got.low_ns), us_from_ns(got.high_ns)]
+    return documents.Realised(
+        measure=got.measure,
+        step_us=Sides(us_from_ns(got.before.median), us_from_ns(got.after.median)),
+        steps=Counts(got.before.n, got.after.n),
+        saving_us=us_from_ns(got.saving_ns),
+        pct=got.pct,
+        drift_us=us_from_ns(got.drift_ns),
+        corrected_us=us_from_ns(got.corrected.saving_ns),
+        corrected_pct=got.corrected.pct,
+        ci95_us=interval,
+        resolved=got.resolved,
+    )
 
 
-def _predicted(p: Predicted | None) -> dict[str, object] | None:
+def _predicted(p: Predicted | None) -> documents.Predicted | None:
     if p is None:
         return None
-    return {"source": p.source, "naive": us_from_ns(p.naive_ns), **p.saved_ns.each(us_from_ns).named()}
+    return documents.Predicted(p.source, us_from_ns(p.naive_ns), *p.saved_ns.each(us_from_ns).ends)
 
 
-def _engagement(e: Engagement | None) -> dict[str, object] | None:
+def _engagement(e: Engagement | None) -> Engaged | None:
     if e is None:
         return None
-    return {
-        "word": e.word,
-        "taken": e.taken,
-        "same_name": e.same_name,
-        "old_calls": {"before": e.old_calls_before, "after": e.old_calls_after},
-        "old_layers": {"before": e.layers_before, "after": e.layers_old_after},
-        "new_kernels": list(e.new_names),
-        "new_calls": e.new_calls,
-        "layers_hit": e.layers,
-        "steps_hit": e.steps_hit,
-        "steps": e.steps,
-    }
+    return Engaged(
+        word=e.word,
+        taken=e.taken,
+        same_name=e.same_name,
+        old_calls=Sides(e.old_calls_before, e.old_calls_after),
+        old_layers=Counts(e.layers_before, e.layers_old_after),
+        new_kernels=list(e.new_names),
+        new_calls=e.new_calls,
+        layers_hit=e.layers,
+        steps_hit=e.steps_hit,
+        steps=e.steps,
+    )
 
 
-def _recordings(before: Trace, after: Trace) -> dict[str, object]:
-    """Whole recordings, mean over the devices of each; the window is that of the longest device."""
-    facts: dict[str, object] = {}
-    for side, trace in (("before", before), ("after", after)):
-        rows = totals(trace).filter(pl.col("kernels") > 0)
-        facts[side] = {
-            "gpus": rows.height,
-            "kernels": int(rows["kernels"].sum()),
-            "kernel_us_per_gpu": us_from_ns(float(rows["kernel_ns"].sum()) / max(rows.height, 1)),
-            "window_us": us_from_ns(float(rows["window_ns"].max() or 0)),  # type: ignore[arg-type]
-        }
-    return facts
+def _recording(trace: Trace) -> Recording:
+    """A whole recording, mean over its devices; the window is that of the longest device."""
+    rows = totals(trace).filter(pl.col("kernels") > 0)
+    return Recording(
+        gpus=rows.height,
+        kernels=int(rows["kernels"].sum()),
+        kernel_us_per_gpu=us_from_ns(float(rows["kernel_ns"].sum()) / max(rows.height, 1)),
+        window_us=us_from_ns(float(rows["window_ns"].max() or 0)),  # type: ignore[arg-type]
+    )
 
 
-def _lines(c: Comparison, whole: dict[str, object]) -> list[Line]:
+def _lines(c: Comparison) -> list[Line]:
     got, unit = c.realised, "step" if c.pair.basis == "step" else "recording"
     interval = "no interval: too few steps" if got.low_ns is None or got.high_ns is None else (
         f"95 %: {us_from_ns(got.low_ns):+,.1f} to {us_from_ns(got.high_ns):+,.1f} us,"
@@ -185,22 +179,20 @@ def _engaged(e: Engagement | None) -> list[Line]:
     return [Line(f"{e.word}: {old}; {show_count(e.new_calls)} calls of {new} in {where}")]
 
 
-def _whole_line(whole: dict[str, object], main: Comparison) -> tuple[Line, ...]:
+def _whole_line(whole: dict[str, Recording], main: Comparison) -> tuple[Line, ...]:
     """What the recordings hold as wholes, where that is what was compared or several GPUs share them."""
     before, after = whole["before"], whole["after"]
-    if not (isinstance(before, dict) and isinstance(after, dict)):
+    if main.pair.basis == "step" and before.gpus == 1:
         return ()
-    if main.pair.basis == "step" and before["gpus"] == 1:
-        return ()
-    saved_us = before["kernel_us_per_gpu"] - after["kernel_us_per_gpu"]
+    saved_us = before.kernel_us_per_gpu - after.kernel_us_per_gpu
     word = "less" if saved_us >= 0 else "more"
-    window = percent(before["window_us"] - after["window_us"], before["window_us"])
+    window = percent(before.window_us - after.window_us, before.window_us)
     text = (
-        f"recordings: kernel time per GPU {ms_from_us(before['kernel_us_per_gpu']):,.2f} -> "
-        f"{ms_from_us(after['kernel_us_per_gpu']):,.2f} ms, {ms_from_us(abs(saved_us)):,.2f} ms {word}"
-        f" (mean of {before['gpus']} and {after['gpus']}); window {ms_from_us(before['window_us']):,.2f} ->"
-        f" {ms_from_us(after['window_us']):,.2f} ms, {show_pct(window)} less; kernels {before['kernels']:,} ->"
-        f" {after['kernels']:,}"
+        f"recordings: kernel time per GPU {ms_from_us(before.kernel_us_per_gpu):,.2f} -> "
+        f"{ms_from_us(after.kernel_us_per_gpu):,.2f} ms, {ms_from_us(abs(saved_us)):,.2f} ms {word}"
+        f" (mean of {before.gpus} and {after.gpus}); window {ms_from_us(before.window_us):,.2f} ->"
+        f" {ms_from_us(after.window_us):,.2f} ms, {show_pct(window)} less; kernels {before.kernels:,} ->"
+        f" {after.kernels:,}"
     )
     return (Line(text),)
 

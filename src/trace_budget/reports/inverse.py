@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
+from msgspec.structs import asdict
 
 from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.projection.estimate import Estimate
@@ -10,7 +11,8 @@ from trace_budget.projection.ledger import usual_dilution
 from trace_budget.projection.match import only
 from trace_budget.projection.token import Token
 from trace_budget.projection.verdict import dilution_of
-from trace_budget.reports.structure import head, kernels_of, micros, steps_facts
+from trace_budget.reports.structure import head, kernels_of, micros, steps_by
+from trace_budget.schema.documents import project as documents
 from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Policy, Range
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
@@ -39,18 +41,18 @@ def threshold_report(
     )
     floor_ns = dispatch_floor(found.trace).floor_ns
     shortest = f"99 % of the kernels here take {show_us(us_from_ns(floor_ns))} us or more" if floor_ns else ""
-    document = {
-        "target_pct": policy.target_pct,
-        "token_us": us_from_ns(token.token_ns),
-        "target_us_per_step": target_us,
-        "floor_us": None if floor_ns is None else us_from_ns(floor_ns),
-        "rows": frame.to_dicts(),
-        "steps_by": steps_facts(found),
-    }
+    answer = documents.Threshold(
+        target_pct=policy.target_pct,
+        token_us=us_from_ns(token.token_ns),
+        target_us_per_step=target_us,
+        floor_us=None if floor_ns is None else us_from_ns(floor_ns),
+        rows=frame.to_dicts(),
+        steps_by=steps_by(found),
+    )
     caveats = (*found.trace.caveats, *found.steps.caveats, *found.layers.caveats, *token.caveats)
     return Report(
         "trace-budget/threshold/1",
-        document,
+        answer,
         trace_facts(found.trace),
         (Line(text), *([Line(shortest)] if shortest else []), *head(found)),
         (Table("threshold", "", columns, frame, limit, kernels_of(found)),),
@@ -74,24 +76,24 @@ def estimate_report(
         f" {show_us(usual)} us where {usual_dilution().expected:g} is left after integration",
     )
     note = Line("an upper bound from stated figures: no overlap, no launch limits, nothing lost in integration", "dim")
-    document = {
-        "saving_us_per_call": saving_us,
-        "calls_per_step": result.calls,
-        "hit_rate": {"low": hit.low, "high": hit.high, "source": "user"},
-        "tokens_per_step": tokens_per_step,
-        "token_us": token_us,
-        "saving_us_per_step": result.saving_us_per_step,
-        "saving_us_per_token": result.saving_us_per_token,
-        "saving_us_per_token_low": result.low_us_per_token,
-        "pct": result.pct,
-        "pct_low": result.low_pct,
-        "target_pct": target_pct,
-        "required_us_per_call": result.required_us_per_call,
-    }
-    frame = pl.DataFrame({k: [v] for k, v in document.items() if isinstance(v, (int, float))})
+    told = documents.Estimate(
+        saving_us_per_call=saving_us,
+        calls_per_step=result.calls,
+        hit_rate=documents.HitRate(hit.low, hit.high, "user"),
+        tokens_per_step=tokens_per_step,
+        token_us=token_us,
+        saving_us_per_step=result.saving_us_per_step,
+        saving_us_per_token=result.saving_us_per_token,
+        saving_us_per_token_low=result.low_us_per_token,
+        pct=result.pct,
+        pct_low=result.low_pct,
+        target_pct=target_pct,
+        required_us_per_call=result.required_us_per_call,
+    )
+    frame = pl.DataFrame({key: [value] for key, value in asdict(told).items() if isinstance(value, int | float)})
     table = Table("estimate", "", _estimate_columns(target_pct), frame, 0)
     lines = (*(Line(text) for text in answer), note)
-    return Report("trace-budget/estimate/1", document, None, lines, (table,))
+    return Report("trace-budget/estimate/1", told, None, lines, (table,))
 
 
 def _estimate_columns(target_pct: float) -> tuple[TableColumn, ...]:

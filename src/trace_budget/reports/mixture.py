@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import polars as pl
+from msgspec import convert
+from msgspec.structs import replace as replace_fields
 
 from trace_budget.projection.mixture import Mixture
 from trace_budget.reports import screen
-from trace_budget.reports.project import pct_facts, project_report
+from trace_budget.reports.project import pct_of, project_report
 from trace_budget.schema.band import Band
+from trace_budget.schema.documents import project as documents
+from trace_budget.schema.documents.project import Phase, Verdict
 from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Policy
 from trace_budget.schema.report import Line, Report, Table, TableColumn
@@ -36,25 +40,19 @@ def mixture_report(found: Found, mixture: Mixture, policy: Policy) -> Report:
     whole = project_report(found, weighted)
     phases = [_row(share.phase, share.weight, share.step_ns, share.saved_ns) for share in mixture.shares]
     rows = pl.DataFrame([*phases, _row(WHOLE, 1.0, mixture.step_ns, mixture.saved_ns)])
-    keys = ("phase", "share", "step_us", "saving_us_per_step", "pct_of_step")
-    document = {
-        **whole.document,
-        "phase": mixture.main_phase,
-        "mixture": {
-            "step_us": us_from_ns(mixture.step_ns),
-            "pct": pct_facts(weighted),
-            "rows": [{key: row[key] for key in keys} for row in phases],
-        },
-    }
+    keys = Phase.__struct_fields__
+    parts = convert([{key: row[key] for key in keys} for row in phases], list[Phase])
+    told = documents.Mixture(us_from_ns(mixture.step_ns), pct_of(weighted), parts)
+    answer = replace_fields(whole.answered(Verdict), phase=mixture.main_phase, mixture=told)
     saving, others = base.tables[0], whole.tables[1:]
     title = "; ".join(filter(None, (f"phase {mixture.main_phase}", saving.title)))
     tables = (Table("mixture", "", COLUMNS, rows), replace(saving, title=title), *others)
     weighted = mixture.weighted(policy)
     if weighted.verdict.verdict == "INVALID":
-        return replace(whole, document=document, tables=(replace(tables[0], limit=0), *whole.tables))
+        return replace(whole, answer=answer, tables=(replace(tables[0], limit=0), *whole.tables))
     figures = (*_headline(mixture), *screen.figure_lines(found, mixture.main), *screen.settle_lines(weighted))
     lines = (*screen.verdict_lines(found, weighted), *figures)
-    return replace(whole, document=document, lines=lines, tables=tables)
+    return replace(whole, answer=answer, lines=lines, tables=tables)
 
 
 def _row(phase: str, share: float, step_ns: float, saved_ns: Band) -> dict[str, object]:

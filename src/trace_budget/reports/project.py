@@ -5,17 +5,35 @@ from __future__ import annotations
 from dataclasses import replace
 
 import polars as pl
+from msgspec import UNSET
+from msgspec.structs import replace as replace_fields
 
 from trace_budget.projection.evidence import QUESTIONS
 from trace_budget.projection.ledger import source, usual_dilution
 from trace_budget.projection.project import Projection
 from trace_budget.reports import screen
 from trace_budget.reports.readings import projected
-from trace_budget.reports.structure import steps_facts
+from trace_budget.reports.structure import steps_by
 from trace_budget.schema.band import Band
-from trace_budget.schema.documents import Verdict, verdict_of
+from trace_budget.schema.documents.project import (
+    Blocker,
+    Detect,
+    Durations,
+    Ends,
+    Grade,
+    HitRate,
+    Matched,
+    Model,
+    Percentages,
+    Required,
+    SavingPerCall,
+    SavingPerStep,
+    Token,
+    UsualDilution,
+    Verdict,
+)
 from trace_budget.schema.findings import Found
-from trace_budget.schema.report import Json, Line, Report, Table, TableColumn, trace_facts
+from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.units import ms_from_us, us_from_ns
 
 SCHEMA = "trace-budget/verdict/1"
@@ -32,125 +50,95 @@ def project_report(found: Found, projection: Projection) -> Report:
         tables = (replace(tables[0], limit=0), replace(tables[1], limit=0))
     else:
         lines += (*screen.figure_lines(found, projection), *screen.settle_lines(projection), BOUND)
-    facts = {"throughput": screen.throughput_facts(found, projection), "steps_by": steps_facts(found)}
-    return Report(
-        SCHEMA, {**document(projection), **facts}, trace_facts(found.trace), lines, tables, (), projection.caveats
+    answer = replace_fields(
+        verdict_of(projection), throughput=screen.throughput_of(found, projection), steps_by=steps_by(found)
+    )
+    return Report(SCHEMA, answer, trace_facts(found.trace), lines, tables, (), projection.caveats)
+
+
+def verdict_of(projection: Projection) -> Verdict:
+    """The figures of one projection, keys as fixed in the interface; times in us, shares in %."""
+    p = projection
+    return Verdict(
+        token=token_of(p),
+        matched=_matched(p),
+        saving_us_per_call=SavingPerCall(*_range(p.saving.mean_ns), p.saving.source, p.saving.kappa),
+        saving_us_per_step=SavingPerStep(
+            us_from_ns(p.limits.naive), us_from_ns(p.limits.exposed), us_from_ns(p.limits.chain), *_range(p.limits)
+        ),
+        saving_us_per_token=Ends(*_range(p.limits.over(p.token.tokens_per_step))),
+        pct=pct_of(p),
+        hit_rate=HitRate(p.hit_rate.low, p.hit_rate.high, "user" if p.candidate.hit_rate else "assumed"),
+        required=Required(
+            p.required.target_pct,
+            _us(p.required.plain_ns),
+            _us(p.required.diluted_ns),
+            us_from_ns(p.required.ceiling_ns),
+        ),
+        headroom_us=_us(p.limits.headroom_ns),
+        pace=p.limits.pace,
+        detect=Detect(p.verdict.mde_pct, p.runs_needed, p.pairs_needed),
+        model=Model(
+            gap_max_us=us_from_ns(p.limits.gap_max_ns),
+            dilution=p.verdict.dilution,
+            dilution_usual=UsualDilution(*usual_dilution().ends, source()),
+            steps=p.limits.steps,
+            assumes="fixed order of work; a dependency starts its op within gap_max_us; no contention",
+        ),
+        evidence={key: Grade(a.grade, a.source, a.text) for key, a in p.evidence.items()},
+        verdict=p.verdict.verdict,
+        reason=p.verdict.reason,
+        why=p.verdict.why,
+        blockers=[Blocker(each.code, each.question, each.text, each.option or None) for each in p.verdict.blockers],
+        readings=projected(p.readings),
     )
 
 
-def document(projection: Projection) -> dict[str, object]:
-    """The JSON document, keys as fixed in the interface; times in us, shares in %."""
-    p = projection
-    return {
-        "token": token_facts(p),
-        "matched": _matched(p),
-        **_savings(p),
-        "hit_rate": {
-            "low": p.hit_rate.low,
-            "high": p.hit_rate.high,
-            "source": "user" if p.candidate.hit_rate else "assumed",
-        },
-        "required": {
-            "target_pct": p.required.target_pct,
-            "us_per_call": _us(p.required.plain_ns),
-            "us_per_call_with_dilution": _us(p.required.diluted_ns),
-            "ceiling_us_per_call": us_from_ns(p.required.ceiling_ns),
-        },
-        "headroom_us": _us(p.limits.headroom_ns),
-        "pace": p.limits.pace,
-        "detect": {"mde_pct": p.verdict.mde_pct, "runs_needed": p.runs_needed, "pairs_needed": p.pairs_needed},
-        "model": {
-            "gap_max_us": us_from_ns(p.limits.gap_max_ns),
-            "dilution": p.verdict.dilution,
-            "dilution_usual": {**usual_dilution().named(), "source": source()},
-            "steps": p.limits.steps,
-            "assumes": "fixed order of work; a dependency starts its op within gap_max_us; no contention",
-        },
-        "evidence": {key: {"grade": a.grade, "source": a.source, "text": a.text} for key, a in p.evidence.items()},
-        "verdict": p.verdict.verdict,
-        "reason": p.verdict.reason,
-        "why": p.verdict.why,
-        "blockers": [
-            {"code": each.code, "question": each.question, "text": each.text, "option": each.option or None}
-            for each in p.verdict.blockers
-        ],
-        "readings": projected(p.readings),
-    }
-
-
-def figures(projection: Projection) -> Verdict:
-    """The same, typed: who needs a figure of an answer takes it here."""
-    return verdict_of(document(projection))
-
-
-def token_facts(p: Projection) -> Json:
+def token_of(p: Projection) -> Token:
     """The time of a step and of a token."""
     token = p.token
-    return {
-        "step_us": us_from_ns(token.step_ns),
-        "steps": token.steps,
-        "busy_us": us_from_ns(token.busy_ns),
-        "cpu_us": _us(token.cpu_ns),
-        "tokens_per_step": token.tokens_per_step,
-        "token_us": us_from_ns(token.token_ns),
-        "source": token.source,
-        "measure": token.measure,
-        "mad_us": us_from_ns(token.spread.mad),
-        "ci95_us": [us_from_ns(v) for v in token.spread.ci95] if token.spread.ci95 else None,
-        "profiled_over_stated": token.inflation,
-    }
+    return Token(
+        step_us=us_from_ns(token.step_ns),
+        steps=token.steps,
+        busy_us=us_from_ns(token.busy_ns),
+        cpu_us=_us(token.cpu_ns),
+        tokens_per_step=token.tokens_per_step,
+        token_us=us_from_ns(token.token_ns),
+        source=token.source,
+        measure=token.measure,
+        mad_us=us_from_ns(token.spread.mad),
+        ci95_us=[us_from_ns(v) for v in token.spread.ci95] if token.spread.ci95 else None,
+        profiled_over_stated=token.inflation,
+    )
 
 
-def _savings(p: Projection) -> Json:
-    """Savings per call, step and token in us, and per token in %."""
-    tokens, limits = p.token.tokens_per_step, p.limits
-    return {
-        "saving_us_per_call": {
-            **_range(p.saving.mean_ns),
-            "source": p.saving.source,
-            "kappa": p.saving.kappa,
-        },
-        "saving_us_per_step": {
-            "naive": us_from_ns(limits.naive),
-            "exposed": us_from_ns(limits.exposed),
-            "chain": us_from_ns(limits.chain),
-            **_range(limits),
-        },
-        "saving_us_per_token": _range(limits.over(tokens)),
-        "pct": pct_facts(p),
-    }
-
-
-def pct_facts(p: Projection) -> Json:
+def pct_of(p: Projection) -> Percentages:
     """Savings as % of a token."""
-    return {"naive": p.pct.naive, **p.pct.named(), "ceiling": p.pct.ceiling}
+    return Percentages(p.pct.naive, *p.pct.ends, p.pct.ceiling)
 
 
-def _matched(p: Projection) -> Json:
+def _matched(p: Projection) -> Matched:
     ops, m = p.match.ops, p.match
     inside = ops.filter(pl.col("layer_index") >= 0).height
     durations = ops["dur_ns"].drop_nulls().cast(pl.Float64).to_numpy()
     hit = m.layers_hit
-    return {
-        "kernel": m.kernel,
-        "names": list(m.names),
-        "calls_per_step": _whole(m.calls_per_step),
-        "calls": ops.height,
-        "layers": m.layers or None,
-        "layers_hit": hit,
-        **({"layer_types": m.layer_types} if m.types else {}),
-        "calls_per_layer": _whole(inside / m.steps / hit) if hit else None,
-        "steps_hit": m.steps_hit,
-        "positions": sorted(ops.filter(pl.col("position") >= 0)["position"].unique().to_list()),
-        "dur_us": {
-            "mean": us_from_ns(float(durations.mean())),
-            "median": us_from_ns(float(_median(durations))),
-            "min": us_from_ns(float(durations.min())),
-            "max": us_from_ns(float(durations.max())),
-        },
-        "us_per_step": us_from_ns(float(durations.sum()) / m.steps),
-        "exposed_us_per_step": us_from_ns(float(ops["solo_ns"].sum()) / m.steps),
-    }
+    return Matched(
+        kernel=m.kernel,
+        names=list(m.names),
+        calls_per_step=_whole(m.calls_per_step),
+        calls=ops.height,
+        layers=m.layers or None,
+        layers_hit=hit,
+        layer_types=m.layer_types if m.types else UNSET,
+        calls_per_layer=_whole(inside / m.steps / hit) if hit else None,
+        steps_hit=m.steps_hit,
+        positions=sorted(ops.filter(pl.col("position") >= 0)["position"].unique().to_list()),
+        dur_us=Durations(
+            *(us_from_ns(float(v)) for v in (durations.mean(), _median(durations), durations.min(), durations.max()))
+        ),
+        us_per_step=us_from_ns(float(durations.sum()) / m.steps),
+        exposed_us_per_step=us_from_ns(float(ops["solo_ns"].sum()) / m.steps),
+    )
 
 
 def _median(values: object) -> float:
@@ -168,8 +156,8 @@ def _us(value_ns: float | None) -> float | None:
     return None if value_ns is None else us_from_ns(float(value_ns))
 
 
-def _range(band_ns: Band) -> dict[str, float]:
-    return band_ns.each(us_from_ns).named()
+def _range(band_ns: Band) -> tuple[float, float, float]:
+    return band_ns.each(us_from_ns).ends
 
 
 def _saving_table(p: Projection) -> Table:

@@ -8,9 +8,11 @@ import polars as pl
 
 from trace_budget.projection.candidates import CandidateSet
 from trace_budget.projection.rank import Ranked, Ranking, verdicts
-from trace_budget.reports.project import document, token_facts
-from trace_budget.reports.structure import steps_facts
+from trace_budget.reports.project import token_of, verdict_of
+from trace_budget.reports.structure import steps_by
 from trace_budget.schema.caveats import MOST_NAMED, of_several
+from trace_budget.schema.documents import plain
+from trace_budget.schema.documents.project import Ends, Joint, Rank
 from trace_budget.schema.findings import Found
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Caveat
@@ -34,28 +36,38 @@ def rank_report(found: Found, ranking: Ranking, asked: CandidateSet) -> Report:
     rows = pl.DataFrame([_row(row) for row in ranking.rows], infer_schema_length=None)
     token = ranking.rows[0].alone.token
     whole = token.token_ns * token.tokens_per_step
-    per_token = ranking.joint.over(token.tokens_per_step).each(us_from_ns).named()
-    pct = ranking.joint.times(100).over(whole).named()
-    doc: dict[str, object] = {
-        "token": token_facts(ranking.rows[0].alone),
-        "joint": {"saving_us_per_token": per_token, "pct": pct, "sum_of_alone_pct": 100 * ranking.sum_ns / whole},
-        "verdicts": verdicts(ranking),
-        "steps_by": steps_facts(found),
-        "rows": [
-            {"id": row.candidate.id, "group": row.candidate.group, "in_joint": row.chosen, **document(row.alone)}
-            for row in ranking.rows
-        ],
-    }
+    joint = Joint(
+        saving_us_per_token=Ends(*ranking.joint.over(token.tokens_per_step).each(us_from_ns).ends),
+        pct=Ends(*ranking.joint.times(100).over(whole).ends),
+        sum_of_alone_pct=100 * ranking.sum_ns / whole,
+    )
+    answer = Rank(
+        token=token_of(ranking.rows[0].alone),
+        joint=joint,
+        verdicts=verdicts(ranking),
+        steps_by=steps_by(found),
+        rows=[_told(row) for row in ranking.rows],
+    )
     table = Table("candidates", "", COLUMNS, rows)
     return Report(
         "trace-budget/rank/1",
-        doc,
+        answer,
         trace_facts(found.trace),
         _lines(ranking, whole),
         (table,),
         _why(ranking),
         _caveats(ranking.rows),
     )
+
+
+def _told(row: Ranked) -> dict[str, object]:
+    """The document of one candidate: its place in the set, and all that `project` answers."""
+    return {
+        "id": row.candidate.id,
+        "group": row.candidate.group,
+        "in_joint": row.chosen,
+        **plain(verdict_of(row.alone)),
+    }
 
 
 def _caveats(rows: Sequence[Ranked]) -> tuple[Caveat, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from trace_budget.contracts import Reader
+from trace_budget.schema.documents.others import Listing, Schema
 from trace_budget.schema.report import Line, Report, Table, TableColumn
 from trace_budget.schema.tables import TABLES, NameType, TableSpec
 
@@ -28,7 +29,7 @@ def formats_report(readers: list[Reader]) -> Report:
     )
     lines = (Line("formats are recognised by content; --from FORMAT overrides"),)
     return Report(
-        "trace-budget/formats/1", {"rows": frame.to_dicts()}, None, lines, (Table("formats", "", columns, frame),)
+        "trace-budget/formats/1", Listing(frame.to_dicts()), None, lines, (Table("formats", "", columns, frame),)
     )
 
 
@@ -44,7 +45,7 @@ def schema_report() -> Report:
     lines = tuple(Line(f"{spec.name}: {spec.meaning}") for spec in TABLES)
     return Report(
         "trace-budget/schema/1",
-        {"tables": [s.name for s in TABLES], "rows": frame.to_dicts()},
+        Schema([s.name for s in TABLES], frame.to_dicts()),
         None,
         lines,
         (Table("schema", "", columns, frame),),

@@ -10,8 +10,9 @@ import polars as pl
 from trace_budget.labels import labels
 from trace_budget.projection.project import Projection
 from trace_budget.reports.structure import kernels_of
+from trace_budget.schema.documents import project as documents
 from trace_budget.schema.findings import Found
-from trace_budget.schema.report import Json, Line
+from trace_budget.schema.report import Line
 from trace_budget.units import NS_PER_S, show_count, show_number, show_pct, show_us, us_from_ns
 
 STYLES = {"GO": "good", "MARGINAL": "warn", "NO-GO": "bad", "INVALID": "bad"}
@@ -134,19 +135,12 @@ def throughput(found: Found, p: Projection) -> Throughput:
     return Throughput(NS_PER_S / p.token.token_ns, (gains[0], gains[1], gains[2]), size, found.trace.world_size or 1)
 
 
-def throughput_facts(found: Found, p: Projection) -> Json | None:
+def throughput_of(found: Found, p: Projection) -> documents.Throughput | None:
     """The `throughput` object of the document."""
     if not p.token.token_ns > 0:
         return None
     t = throughput(found, p)
-    low, expected, high = t.gain_pct
-    return {
-        "tokens_per_s_per_sequence": t.now,
-        "tokens_per_s_per_device": t.per_device,
-        "batch_size": t.batch,
-        "devices": t.devices,
-        "gain_pct": {"low": low, "expected": expected, "high": high},
-    }
+    return documents.Throughput(t.now, t.per_device, t.batch, t.devices, documents.Ends(*t.gain_pct))
 
 
 def _served(found: Found, p: Projection) -> list[str]:

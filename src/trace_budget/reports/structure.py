@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import polars as pl
+from msgspec import UNSET, Struct
 
 from trace_budget.analysis.kernels import kernel_table, layer_map, op_table
 from trace_budget.projection.match import only
 from trace_budget.reports.readings import lines as reading_lines
 from trace_budget.reports.readings import structural
-from trace_budget.schema.findings import Found, Segment
+from trace_budget.schema.documents.structure import Kernels, Layers, Overlap, Segment, Steps, StepsBy
+from trace_budget.schema.findings import Found
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Trace
 from trace_budget.text import cut_middle
@@ -38,11 +40,10 @@ def kernels_of(found: Found) -> tuple[str, ...]:
     return tuple(names)
 
 
-def steps_facts(found: Found) -> dict[str, object]:
-    """The `steps_by` object of every JSON document that holds figures per step: how sure the steps are."""
+def steps_by(found: Found) -> StepsBy:
+    """How sure the steps are: part of every document that holds figures per step."""
     steps = found.steps
-    counts = {"found": steps.frame.height, "counted": len(steps.used)}
-    return {"method": steps.method, "confidence": steps.confidence, **counts}
+    return StepsBy(steps.method, steps.confidence, steps.frame.height, len(steps.used))
 
 
 def head(found: Found) -> tuple[Line, ...]:
@@ -74,9 +75,10 @@ def kernels_report(found: Found, kernel: str | None = None) -> Report:
         TableColumn("pct_of_step", "% step", 2),
         TableColumn("exposed_us_per_step", "exposed us", 1),
     )
-    document = {"phase": found.steps.phase, "step_us": us_from_ns(found.steps.step_ns), "rows": rows.to_dicts()}
+    step_us = us_from_ns(found.steps.step_ns)
+    answer = Kernels(found.steps.phase, step_us, rows.to_dicts(), steps_by(found))
     table = Table("kernels", "", columns, rows, among=kernels_of(found))
-    return _report("kernels", found, document, head(found), (table,))
+    return _report("kernels", found, answer, head(found), (table,))
 
 
 def _types(found: Found) -> tuple[str, ...]:
@@ -105,7 +107,7 @@ def aggregates_report(trace: Trace, kernel: str | None = None) -> Report:
     lines = (Line("kernel sums of a whole run: no timeline, so no steps, layers, overlap or shares of a token"),)
     return Report(
         "trace-budget/kernels/1",
-        {"phase": None, "step_us": None, "rows": rows.to_dicts()},
+        Kernels(None, None, rows.to_dicts()),
         trace_facts(trace),
         lines,
         (Table("kernels", "", columns, rows),),
@@ -130,16 +132,17 @@ def steps_report(found: Found) -> Report:
         TableColumn("cpu_us", "host us", 1),
         TableColumn("why_out", "left out"),
     )
-    document = {
-        "method": found.steps.method,
-        "confidence": found.steps.confidence,
-        "phase": found.steps.phase,
-        "step_us": us_from_ns(found.steps.step_ns),
-        "readings": structural(found),
-        "rows": rows.to_dicts(),
-    }
+    answer = Steps(
+        method=found.steps.method,
+        confidence=found.steps.confidence,
+        phase=found.steps.phase,
+        step_us=us_from_ns(found.steps.step_ns),
+        readings=structural(found),
+        rows=rows.to_dicts(),
+        steps_by=steps_by(found),
+    )
     return _report(
-        "steps", found, document, (*head(found), *reading_lines(found)), (Table("steps", "", columns, rows, 60),)
+        "steps", found, answer, (*head(found), *reading_lines(found)), (Table("steps", "", columns, rows, 60),)
     )
 
 
@@ -148,16 +151,16 @@ def layers_report(found: Found, kernel: str | None = None) -> Report:
     ops = op_table(found.trace, found.steps, found.layers, found.overlap)
     rows = only(micros(layer_map(ops)), kernel, found.trace.path, "no kernel inside the layers matches")
     layers, sites = found.layers, call_sites(rows)
-    document: dict[str, object] = {
-        "layers": layers.layers or None,
-        "segments": [_segment(s) for s in layers.segments],
-        "method": layers.method,
-        "confidence": layers.confidence,
-        "rows": rows.to_dicts(),
-        "sites": sites.to_dicts(),
-    }
-    if layers.types:
-        document["layer_types"] = list(layers.types)
+    answer = Layers(
+        layers=layers.layers or None,
+        segments=[Segment(s.stream, s.first_op, s.period, s.repeats, s.layers) for s in layers.segments],
+        method=layers.method,
+        confidence=layers.confidence,
+        rows=rows.to_dicts(),
+        sites=sites.to_dicts(),
+        layer_types=list(layers.types) or UNSET,
+        steps_by=steps_by(found),
+    )
     kinds = ", ".join(f"{layers.types.count(kind)} {kind}" for kind in dict.fromkeys(layers.types))
     text = (
         f"{show_count(layers.layers)} layers{f' ({kinds})' if kinds else ''}; one row per call site of a layer"
@@ -165,7 +168,7 @@ def layers_report(found: Found, kernel: str | None = None) -> Report:
     )
     sites_table = Table("sites", "", _SITE_COLUMNS, sites, among=kernels_of(found))
     tables = (Table("layers", "layer x kernel map", _MAP_COLUMNS, rows, 0), sites_table)
-    return _report("layers", found, document, (*head(found), Line(text, "dim")), tables)
+    return _report("layers", found, answer, (*head(found), Line(text, "dim")), tables)
 
 
 _MAP_COLUMNS = (
@@ -198,16 +201,6 @@ def call_sites(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _segment(segment: Segment) -> dict[str, object]:
-    return {
-        "stream": segment.stream,
-        "first_op": segment.first_op,
-        "period_kernels": segment.period,
-        "repeats": segment.repeats,
-        "layers": segment.layers,
-    }
-
-
 def overlap_report(found: Found) -> Report:
     """Busy, idle and hidden time per device and stream, and the exposed time of each kernel."""
     kernels = micros(kernel_table(found.trace, found.steps, found.layers, found.overlap)).select(
@@ -221,15 +214,11 @@ def overlap_report(found: Found) -> Report:
         Table("devices", "devices (whole trace)", (device, *_BUSY_COLUMNS), devices),
         Table("streams", "streams (whole trace)", (device, stream, *_BUSY_COLUMNS), streams),
     )
-    document: dict[str, object] = {
-        "devices": devices.to_dicts(),
-        "streams": streams.to_dicts(),
-        "rows": kernels.to_dicts(),
-    }
+    answer = Overlap(devices.to_dicts(), streams.to_dicts(), kernels.to_dicts(), steps_by(found))
     text = (
         "exposed: nothing else runs on the device at that time; neither an upper nor a lower bound of what can be saved"
     )
-    return _report("overlap", found, document, (*head(found), Line(text, "dim")), tables)
+    return _report("overlap", found, answer, (*head(found), Line(text, "dim")), tables)
 
 
 _EXPOSED_COLUMNS = (
@@ -244,9 +233,6 @@ _BUSY_COLUMNS = (
 )
 
 
-def _report(
-    question: str, found: Found, document: dict[str, object], lines: tuple[Line, ...], tables: tuple[Table, ...]
-) -> Report:
+def _report(question: str, found: Found, answer: Struct, lines: tuple[Line, ...], tables: tuple[Table, ...]) -> Report:
     caveats = (*found.trace.caveats, *found.steps.caveats, *found.layers.caveats)
-    full = {**document, "steps_by": steps_facts(found)}
-    return Report(f"trace-budget/{question}/1", full, trace_facts(found.trace), lines, tables, (), caveats)
+    return Report(f"trace-budget/{question}/1", answer, trace_facts(found.trace), lines, tables, (), caveats)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import polars as pl
+from msgspec import Struct
 
+from trace_budget.schema.documents import plain
 from trace_budget.schema.trace import Caveat, Trace
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Json = Mapping[str, object]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +61,29 @@ class Line:
 class Report:
     """The answer to one question, as frames, as a JSON document, and in words; a notebook shows what a terminal does.
 
-    `schema` names and versions the JSON document (`trace-budget/kernels/1`); `document` is that document without
-    `schema`, `trace` and `caveats`, which every renderer adds; the first table is the one CSV and Parquet write.
+    `schema` names and versions the JSON document (`trace-budget/kernels/1`); `answer` is that document without
+    `schema`, `trace` and `caveats`, which every renderer adds: a struct of schema/documents, or a mapping. The first
+    table is the one CSV and Parquet write.
     """
 
     schema: str
-    document: Json
+    answer: Struct | Json
     trace: Json | None = None
     lines: tuple[Line, ...] = ()
     tables: tuple[Table, ...] = ()
     footer: tuple[Line, ...] = ()
     caveats: tuple[Caveat, ...] = field(default=())
+
+    @property
+    def document(self) -> Json:
+        """The answer as plain values, with the keys of the JSON document."""
+        return plain(self.answer) if isinstance(self.answer, Struct) else self.answer
+
+    def answered(self, kind: type[T]) -> T:
+        """The answer as the struct it was built as; TypeError for another question's."""
+        if not isinstance(self.answer, kind):
+            raise TypeError(f"{self.schema} is answered with {type(self.answer).__name__}, not with {kind.__name__}")
+        return self.answer
 
     @property
     def table(self) -> pl.DataFrame:

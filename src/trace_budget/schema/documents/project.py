@@ -1,14 +1,13 @@
-"""The JSON documents as frozen structs: their fields are the contract, and figures are taken from them.
-
-Keys are only added. A field without a value in some answers is UNSET there, and its key is absent.
-"""
+"""The answers about a replacement: `project` and `rank`, and the inverse questions `threshold` and `estimate`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from msgspec import UNSET, Struct, UnsetType, convert, field
+from msgspec import UNSET, Struct, UnsetType, field
+
+from trace_budget.schema.documents import Rows
+from trace_budget.schema.documents.structure import StepsBy
 
 
 class Ends(Struct, frozen=True):
@@ -31,7 +30,7 @@ class Token(Struct, frozen=True):
     source: str
     measure: str
     mad_us: float
-    ci95_us: tuple[float, float] | None
+    ci95_us: list[float] | None
     profiled_over_stated: float | None
 
 
@@ -44,18 +43,19 @@ class Durations(Struct, frozen=True):
     max: float
 
 
-class Matched(Struct, frozen=True):
+class Matched(Struct, frozen=True, kw_only=True):
     """Which calls are replaced."""
 
     kernel: str
-    names: tuple[str, ...]
+    names: list[str]
     calls_per_step: float | int
     calls: int
     layers: int | None
-    layers_hit: int
+    layers_hit: int | None
+    layer_types: str | UnsetType | None = UNSET
     calls_per_layer: float | int | None
     steps_hit: int
-    positions: tuple[int, ...]
+    positions: list[int]
     dur_us: Durations
     us_per_step: float
     exposed_us_per_step: float
@@ -68,18 +68,24 @@ class SavingPerCall(Ends, frozen=True):
     kappa: float | None
 
 
-class SavingPerStep(Ends, frozen=True):
+class SavingPerStep(Struct, frozen=True):
     """What a step gets shorter, beside simpler figures."""
 
     naive: float
     exposed: float
     chain: float
+    low: float
+    expected: float
+    high: float
 
 
-class Percentages(Ends, frozen=True):
+class Percentages(Struct, frozen=True):
     """Savings as % of a token."""
 
     naive: float
+    low: float
+    expected: float
+    high: float
     ceiling: float
 
 
@@ -119,8 +125,8 @@ class Model(Struct, frozen=True):
 
     gap_max_us: float
     dilution: float
-    steps: int
     dilution_usual: UsualDilution
+    steps: int
     assumes: str
 
 
@@ -132,23 +138,14 @@ class Grade(Struct, frozen=True):
     text: str
 
 
-class StepsBy(Struct, frozen=True):
-    """How the steps were found."""
-
-    method: str
-    confidence: str
-    found: int
-    counted: int
-
-
 class Reading(Struct, frozen=True):
     """One way to understand the trace, with what speaks for and against it, and its own figures."""
 
     level: str
     method: str
     confidence: str
-    for_: tuple[str, ...] = field(name="for")
-    against: tuple[str, ...]
+    for_: list[str] = field(name="for")
+    against: list[str]
     token_us: float | None
     calls_per_step: float | int | None
     layers: int | None
@@ -164,6 +161,34 @@ class Blocker(Struct, frozen=True):
     question: str | None
     text: str
     option: str | None
+
+
+class Throughput(Struct, frozen=True):
+    """Tokens in a second as traced, and what the saving adds."""
+
+    tokens_per_s_per_sequence: float
+    tokens_per_s_per_device: float | None
+    batch_size: int | None
+    devices: int
+    gain_pct: Ends
+
+
+class Phase(Struct, frozen=True):
+    """One phase of a weighted workload."""
+
+    phase: str
+    share: float
+    step_us: float
+    saving_us_per_step: float
+    pct_of_step: float
+
+
+class Mixture(Struct, frozen=True):
+    """A workload of several phases, weighted."""
+
+    step_us: float
+    pct: Percentages
+    rows: list[Phase]
 
 
 class Verdict(Struct, frozen=True):
@@ -185,50 +210,55 @@ class Verdict(Struct, frozen=True):
     verdict: str
     reason: str
     why: str
-    blockers: tuple[Blocker, ...]
-    readings: tuple[Reading, ...]
+    blockers: list[Blocker]
+    readings: list[Reading]
+    throughput: Throughput | UnsetType | None = UNSET
     steps_by: StepsBy | UnsetType = UNSET
-    throughput: Mapping[str, Any] | UnsetType | None = UNSET
     phase: str | UnsetType = UNSET
-    mixture: Mapping[str, Any] | UnsetType = UNSET
+    mixture: Mixture | UnsetType = UNSET
 
 
-class Check(Struct, frozen=True):
-    """`trace-budget/check/1`, the answer of `check`."""
+class Joint(Struct, frozen=True):
+    """What all candidates save together."""
 
-    trust: str
-    traces: tuple[Mapping[str, Any], ...]
-    findings: tuple[Mapping[str, Any], ...]
+    saving_us_per_token: Ends
+    pct: Ends
+    sum_of_alone_pct: float
 
 
-class Realised(Struct, frozen=True):
-    """What the step gained between two recordings."""
+class Rank(Struct, frozen=True):
+    """`trace-budget/rank/1`, the answer of `rank`; a row is the verdict of a candidate behind `id` and `group`."""
 
-    measure: str
-    step_us: Mapping[str, float]
-    steps: Mapping[str, int]
-    saving_us: float
+    token: Token
+    joint: Joint
+    verdicts: Mapping[str, int]
+    steps_by: StepsBy
+    rows: Rows
+
+
+class Threshold(Struct, frozen=True):
+    """`trace-budget/threshold/1`, the answer of `threshold`."""
+
+    target_pct: float
+    token_us: float
+    target_us_per_step: float
+    floor_us: float | None
+    rows: Rows
+    steps_by: StepsBy
+
+
+class Estimate(Struct, frozen=True):
+    """`trace-budget/estimate/1`, the answer of `estimate`."""
+
+    saving_us_per_call: float
+    calls_per_step: float
+    hit_rate: HitRate
+    tokens_per_step: float
+    token_us: float
+    saving_us_per_step: float
+    saving_us_per_token: float
+    saving_us_per_token_low: float
     pct: float
-    drift_us: float | None
-    corrected_us: float | None
-    corrected_pct: float | None
-    ci95_us: tuple[float, float] | None
-    resolved: bool | None
-
-
-DOCUMENTS: dict[str, type[Struct]] = {"trace-budget/verdict/1": Verdict, "trace-budget/check/1": Check}
-
-
-def verdict_of(document: Mapping[str, object]) -> Verdict:
-    """The typed document of `project`; msgspec.ValidationError for what breaks the contract."""
-    return convert(document, Verdict)
-
-
-def check_of(document: Mapping[str, object]) -> Check:
-    """The typed document of `check`."""
-    return convert(document, Check)
-
-
-def realised_of(document: Mapping[str, object]) -> Realised:
-    """What a document of `compare` says was realised."""
-    return convert(document["realised"], Realised)
+    pct_low: float
+    target_pct: float
+    required_us_per_call: float
