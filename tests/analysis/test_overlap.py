@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import US, Tape
-from trace_budget.analysis.overlap import find_overlap, idle_gaps
+from trace_budget.analysis.overlap import find_overlap
 from trace_budget.schema import build
 from trace_budget.schema.check import checked
 from trace_budget.schema.trace import Trace, empty_trace
@@ -52,16 +52,6 @@ def test_devices_without_a_number_are_not_device_minus_one() -> None:
 def test_an_empty_trace() -> None:
     found = find_overlap(empty_trace("empty.json", "hand"))
     assert (found.solo_ns.size, found.devices.height, found.streams.height) == (0, 0, 0)
-
-
-def test_idle_gaps_are_those_of_the_chosen_ops() -> None:
-    tape = Tape()
-    for start, length in ((0, 10), (4, 2), (12, 3), (15, 5), (30, 1)):
-        tape.run("k", stream=start, at=(100 + start) * US, dur=length * US)
-    trace = tape.trace()
-    assert idle_gaps(trace, np.arange(5)).tolist() == [2 * US, 10 * US]
-    assert idle_gaps(trace, np.array([0, 4])).tolist() == [20 * US]
-    assert idle_gaps(trace, np.array([0, 1])).tolist() == []
 
 
 ROWS = st.lists(

@@ -95,8 +95,3 @@ def test_names_keep_their_rows(texts: list[str]) -> None:
     assert isinstance(names.dtype, pl.Enum)
     clean = ["".join("?" if ord(c) < 32 or 127 <= ord(c) < 160 else c for c in text) for text in texts]
     assert names.to_list() == clean
-
-
-def test_names_from_codes() -> None:
-    codes = pl.Series([2, 0, 0, 1], dtype=pl.UInt32)
-    assert build.names_from_codes("name", codes, ["x", "y", "z"]).to_list() == ["z", "x", "x", "y"]

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from trace_budget.intervals import depth, stack_groups, union_length_by_group
-from trace_budget.schema.findings import Int64Array, Overlap
+from trace_budget.schema.findings import Overlap
 from trace_budget.schema.trace import Trace
 
 
@@ -58,12 +58,3 @@ def _sums(ops: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
 
 
 _SUM_COLUMNS = ("gpu_ops", "kernels", "window_ns", "kernel_ns", "busy_ns", "idle_ns", "exposed_ns", "overlap_ns")
-
-
-def idle_gaps(trace: Trace, rows: Int64Array) -> Int64Array:
-    """Idle gaps in ns, in time order, between the given rows of gpu_ops taken as one busy set."""
-    start = trace.gpu_ops["start_ns"].to_numpy()[rows]
-    end = np.maximum.accumulate(trace.gpu_ops["end_ns"].to_numpy()[rows])
-    gap = start[1:] - end[:-1]
-    positive: Int64Array = gap[gap > 0]
-    return positive

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-CHANGES = ("appeared", "vanished", "grew", "shrank", "same")
 SITE = ["kind", "name", "position"]
 SIGMAS = 2.0
 FEWEST = 3  # differences that tell a spread

@@ -14,16 +14,6 @@ PARTLY = 0.25
 RELOCATED = 0.5  # share of the kernel's own saving that its neighbours took back
 HIDDEN = 0.1  # an expected share of the product below this says that the work is hidden
 STEADY_PCT = 0.5  # without an interval, a step that differs by more than this has changed
-WORDS = (
-    "realised",
-    "partly realised",
-    "not realised",
-    "not resolved",
-    "not engaged",
-    "relocated",
-    "regressed",
-    "no change",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +51,10 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One of WORDS, why, and realised / predicted (None where no saving was foretold)."""
+    """The word, why, and realised / predicted (None where no saving was foretold).
+
+    The words: realised, partly realised, not realised, not resolved, not engaged, relocated, regressed, no change.
+    """
 
     word: str
     why: str

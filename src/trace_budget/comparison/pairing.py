@@ -11,7 +11,7 @@ from trace_budget.analysis.layers import find_layers
 from trace_budget.analysis.overlap import find_overlap
 from trace_budget.analysis.readings.cycles import SEVERAL
 from trace_budget.analysis.steps import find_steps
-from trace_budget.comparison.recording import METHOD, no_layers, recording
+from trace_budget.comparison.recording import no_layers, recording
 from trace_budget.errors import NotInTraceError
 from trace_budget.schema.findings import Found, Overlap, Steps
 from trace_budget.schema.options import Scope
@@ -152,8 +152,3 @@ def _loads(first: Steps, second: Steps) -> tuple[Caveat, ...]:
         return ()
     text = f"the runs hold other batch sizes ({sizes[0]} before, {sizes[1]} after): not the same work"
     return (Caveat("loads_differ", text, 1, "warning"),)
-
-
-def is_recording(steps: Steps) -> bool:
-    """Whether the steps are whole recordings."""
-    return steps.method == METHOD

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import polars as pl
 
 from trace_budget.schema.kernel_names import UNNAMED, with_nameless
@@ -24,11 +22,6 @@ _CALL_PATTERNS = (
     ("event_record", "EventRecord|aclrtRecordEvent"),
     ("stream_wait", "StreamWaitEvent|StreamWaitValue"),
 )
-
-
-def names_from_codes(name: str, codes: pl.Series, texts: Sequence[str]) -> pl.Series:
-    """An Enum column from integer codes into `texts` (distinct, no nulls); costs nothing per row beyond a gather."""
-    return pl.Series(name, texts, dtype=pl.Enum(texts)).gather(codes)
 
 
 def names_from_text(column: pl.Series) -> pl.Series:

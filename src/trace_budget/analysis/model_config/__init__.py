@@ -28,7 +28,6 @@ FILE = "config.json"
 LONGEST = 16 << 20  # bytes; no configuration comes near
 MOST = 100_000
 PREDICTS = "token_prediction"
-FEEDS_ALONE = ("mlp", "moe")
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,11 +63,6 @@ class _Calls:
     names: list[str]
     step_calls: int
 
-    @property
-    def length_ns(self) -> Int64Array:
-        """How long each took."""
-        return self.end_ns - self.start_ns
-
 
 @dataclass(frozen=True, slots=True)
 class _Met:
