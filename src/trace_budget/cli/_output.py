@@ -15,6 +15,7 @@ from trace_budget import render
 from trace_budget.errors import OutputError, UsageError
 from trace_budget.io.atomic import refuse_existing, write_bytes
 from trace_budget.io.std_streams import say, stdout_failed
+from trace_budget.schema.answer import STDOUT
 from trace_budget.schema.console import Console
 from trace_budget.schema.option import option
 from trace_budget.schema.options import OVERWRITE
@@ -131,9 +132,17 @@ def _bars() -> Iterator[Progress | None]:
 
 def give(answer: Answer, output: Output, console: Console, force: bool) -> None:
     """Write the report, then the files, then raise the failure of the answer, if it has one."""
+    printed = any(file.path == STDOUT for file in answer.files)
+    if printed and answer.report is not None and output.output is None and output.format_name() != "table":
+        raise UsageError(
+            "a picture in the terminal stands below a table", expected="--plot FILE", found=output.format_name()
+        )
     if answer.report is not None:
         emit(answer.report, output, console)
     for file in answer.files:
+        if file.path == STDOUT:
+            _to_stdout(b"\n" + file.data())
+            continue
         write_bytes(file.path, file.data(), overwrite=force)
         console.say(f"Wrote {file.path}{file.note}")
         for line in file.more:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,16 +19,18 @@ from trace_budget.asking import (
     opened,
 )
 from trace_budget.errors import GateMissedError, NotInTraceError, TraceBudgetError, UsageError
-from trace_budget.schema.answer import Answer, File
+from trace_budget.plotting import plot_option, plotted, refuse_plot
+from trace_budget.schema.answer import Answer
 from trace_budget.schema.option import option
 from trace_budget.schema.options import Bench, Change, Policy, Scope, Selection, TokenInput
 from trace_budget.schema.quantities import VERDICTS
-from trace_budget.schema.values import file_with, one_of
+from trace_budget.schema.values import one_of
 
 if TYPE_CHECKING:
     from trace_budget.projection.candidates import Candidate
     from trace_budget.projection.project import Projection
     from trace_budget.schema.page import Curve
+    from trace_budget.schema.pictures import Drawn
     from trace_budget.schema.report import Report
     from trace_budget.schema.trace import Trace
 
@@ -42,10 +44,13 @@ Gate = Annotated[
     option("Verdict", "--fail-unless", parse=one_of("GO", "MARGINAL"), metavar="GO|MARGINAL",
            text="Exit with 10 when the verdict is worse."),
 ]  # fmt: skip
-Plot = Annotated[
-    Path | None,
-    option("Output", "--plot", parse=file_with(".svg", ".png"), metavar="FILE.svg|png",
-           text="Also draw what every saving per call is worth."),
+Plot = Annotated[Path | None, plot_option("Also draw a picture of the answer (-: here).")]
+PICTURES = ("curve", "waterfall", "tornado")
+Figure = Annotated[
+    str,
+    option("Output", "--figure", parse=one_of(*PICTURES), metavar="|".join(PICTURES),
+           text="Which picture --plot draws: what every saving is worth; from the product to what is left; what is "
+           "assumed."),
 ]  # fmt: skip
 
 
@@ -165,6 +170,27 @@ def sensitivity(
     return curve.sensitivity(ready, candidate, project_many(ready, [candidate])[0])
 
 
+def picture_of(
+    trace: Trace,
+    candidate: Candidate,
+    scope: Scope = EVERYTHING,
+    token: TokenInput | None = None,
+    policy: Policy | None = None,
+    figure: str = "curve",
+) -> Curve | Drawn:
+    """One picture of the answer: curve, waterfall or tornado."""
+    if figure == "curve":
+        return sensitivity(trace, candidate, scope, token, policy)
+    from trace_budget.api import analyse
+    from trace_budget.pages import tornado, waterfall
+    from trace_budget.projection.over_readings import over_readings
+
+    found, asked, wanted = analyse(trace, scope), token or TokenInput(), policy or Policy()
+    if figure == "tornado":
+        return tornado.tornado(found, candidate, asked, wanted)
+    return waterfall.cascade(over_readings(found, candidate, asked, wanted))
+
+
 def command(
     trace: TracePath,
     selection: Selection,
@@ -176,6 +202,7 @@ def command(
     inputs: Inputs,
     fail_unless: Gate = None,
     plot: Plot = None,
+    figure: Figure = "curve",
     with_rank: OtherRanks = None,
     weights: Weights = None,
     force: Force = False,
@@ -199,9 +226,7 @@ def command(
         raise UsageError("--plot draws the curve of one rank", expected="one file as TRACE", found=f"{trace}, a folder")
     others = [*beside, *(inputs.open(path) for path in with_rank or ())]
     report = project(read, selection, change, scope, token, policy, others=others, weights=weights, bench=bench)
-    files: tuple[File, ...] = ()
-    if plot is not None:
-        files = (plotted(lambda: sensitivity(read, candidate, scope, token, policy), plot),)
+    files = plotted(plot, lambda: picture_of(read, candidate, scope, token, policy, figure))
     return Answer(report, files, _missed(report, fail_unless))
 
 
@@ -227,24 +252,11 @@ def _and_the_kernel(error: UsageError, trace: Path, selection: Selection, scope:
     return error
 
 
-def plotted(curve: Callable[[], Curve], plot: Path) -> File:
-    """The file that holds the drawn curve."""
-
-    def data() -> bytes:
-        from trace_budget.render import as_plot
-
-        return as_plot.drawing(plot.suffix)(curve())
-
-    return File(plot, data)
-
-
 def _refuse_plot(
     plot: Path, candidate: Candidate, with_rank: list[Path] | None, weights: Mapping[str, float] | None, force: bool
 ) -> None:
     """Raise UsageError for what is no curve of one kernel, OutputError for a file that is there already."""
-    from trace_budget.io.atomic import refuse_existing
-
-    refuse_existing(plot, overwrite=force)
+    refuse_plot(plot, force=force)
     if candidate.selection is None:
         raise UsageError("--plot draws the curve of one kernel, not of a sequence", expected="--kernel")
     if with_rank:

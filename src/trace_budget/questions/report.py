@@ -20,10 +20,10 @@ from trace_budget.asking import (
     opened,
 )
 from trace_budget.errors import UsageError
+from trace_budget.plotting import plot_option, plotted, refuse_plot
 from trace_budget.schema.answer import Answer, File, Written
 from trace_budget.schema.option import Given, option
 from trace_budget.schema.options import Bench, Change, Policy, Scope, Selection, TokenInput
-from trace_budget.schema.values import file_with
 
 if TYPE_CHECKING:
     from trace_budget.projection.candidates import Candidate, CandidateSet
@@ -38,9 +38,8 @@ EXAMPLES = (
 Out = Annotated[Path, option("Output", "--output", "-o", metavar="FILE.html", text="The page to write.")]
 Plot = Annotated[
     Path | None,
-    option("Output", "--plot", parse=file_with(".svg", ".png"), metavar="FILE.svg|png",
-           text="Also draw what every saving per call is worth."),
-]  # fmt: skip
+    plot_option("Also draw what every saving per call is worth (-: here)."),
+]
 NO_CHANGE = Change()
 
 
@@ -157,9 +156,8 @@ def command(
     from trace_budget.render import as_html
 
     _check(selection, is_stated(change, bench), candidates, plot)
-    for path in (output, plot):
-        if path is not None:
-            refuse_existing(path, overwrite=force)
+    refuse_existing(output, overwrite=force)
+    refuse_plot(plot, force=force)
     as_html.plotly_js()
     asked: Selection | CandidateSet | None = selection if is_named(selection) else None
     usual = TokenInput(), Policy()
@@ -174,20 +172,9 @@ def command(
     with inputs.console.working("Projecting"):
         page = report(read, asked, change, scope, token.over(usual[0]), policy.over(usual[1]), bench=bench)
         data = as_html.render(page)
-    files = [File(output, lambda: data)]
-    if plot is not None and page.curve is not None:
-        files.append(_plotted(page, plot))
-    return Answer(None, tuple(files))
-
-
-def _plotted(page: Page, plot: Path) -> File:
-    def data() -> bytes:
-        from trace_budget.render import as_plot
-
-        assert page.curve is not None  # noqa: S101  (checked by the caller)
-        return as_plot.drawing(plot.suffix)(page.curve)
-
-    return File(plot, data)
+    curve = page.curve
+    drawn = plotted(plot, lambda: curve) if curve is not None else ()
+    return Answer(None, (File(output, lambda: data), *drawn))
 
 
 def _check(selection: Selection, stated: bool, candidates: Path | None, plot: Path | None) -> None:

@@ -1,23 +1,23 @@
-"""The sensitivity curve as one picture, SVG or PNG, to paste in a pull request.
-
-The SVG is written here: one figure of lines needs no library. The PNG is the same SVG, drawn by resvg.
-"""
+"""One picture as SVG, PNG or text, to paste in a pull request; the PNG is the SVG, drawn by resvg."""
 
 from __future__ import annotations
 
 import html
 import math
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.util import find_spec
 
+from trace_budget import drawings
 from trace_budget.errors import OutputError
 from trace_budget.schema.page import Curve
+from trace_budget.schema.pictures import Drawn
 from trace_budget.text import safe, shortened
 from trace_budget.units import show_number, show_pct, show_us
 
-SUFFIXES = (".svg", ".png")
+PLAIN_WIDTH, LEAST_WIDTH = 80, 40
 WIDTH, HEIGHT = 900, 540
 LEFT, RIGHT, TOP, BOTTOM = 76, 876, 64, 392
 TITLE_WIDTH = 76
@@ -57,15 +57,19 @@ class _Scale:
         return " ".join(f"{self.x(u)},{self.y(p)}" for u, p in zip(us, pct, strict=True))
 
 
-def svg(curve: Curve) -> bytes:
-    """The curve as SVG with title and description, in the colours of the viewer's light or dark scheme."""
+def svg(picture: Curve | Drawn) -> bytes:
+    """The picture as SVG with title and description, in the colours of the viewer's light or dark scheme."""
+    if not isinstance(picture, Curve):
+        return drawings.svg(picture).encode()
     style = f"{SHAPES}{_colours(LIGHT)}@media (prefers-color-scheme:dark){{{_colours(DARK)}}}"
-    return _document(curve, style).encode()
+    return _document(picture, style).encode()
 
 
-def png(curve: Curve, zoom: int = 2) -> bytes:
+def png(picture: Curve | Drawn, zoom: int = 2) -> bytes:
     """The same picture in pixels and in light colours; raises OutputError without resvg or without any font."""
-    return rasteriser()(_document(curve, SHAPES + _colours(LIGHT)), zoom)
+    if not isinstance(picture, Curve):
+        return rasteriser()(drawings.svg(picture, dark=False), zoom)
+    return rasteriser()(_document(picture, SHAPES + _colours(LIGHT)), zoom)
 
 
 def rasteriser() -> Callable[[str, int], bytes]:
@@ -242,6 +246,12 @@ def _key(curve: Curve) -> list[str]:
     return parts
 
 
-def drawing(suffix: str) -> Callable[[Curve], bytes]:
+def drawing(suffix: str) -> Callable[[Curve | Drawn], bytes]:
     """How a file with this suffix is drawn."""
-    return png if suffix.lower() == ".png" else svg
+    return {".png": png, ".txt": text}.get(suffix.lower(), svg)
+
+
+def text(picture: Curve | Drawn) -> bytes:
+    """The picture in characters, as wide as the terminal is."""
+    width = max(shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns, LEAST_WIDTH)
+    return (drawings.text(picture, width) + "\n").encode()

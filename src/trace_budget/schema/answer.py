@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from trace_budget.schema.report import Report
 
 
+STDOUT = Path("-")  # as the path of a file: print it
+
+
 @dataclass(frozen=True, slots=True)
 class File:
     """A file to write; `data` is worked out when the report is out. `note` follows `Wrote PATH`, `more` after it."""

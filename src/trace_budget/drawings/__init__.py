@@ -1,0 +1,35 @@
+"""One file = one picture, drawn without a script: `svg` of a width in px, and `text` for a terminal."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+from trace_budget.schema.page import Curve
+from trace_budget.schema.pictures import Drawn
+
+FILES = {
+    "Curve": "curve",
+    "Cascade": "waterfall",
+    "Forest": "forest",
+    "Tornado": "tornado",
+    "Needed": "needed",
+    "OneLayer": "one_layer",
+}
+WIDTH = 640
+
+
+def svg(picture: Drawn, width: int = WIDTH, dark: bool | None = True) -> str:
+    """The picture as SVG; `dark` None leaves the style sheet to the page around it (`colours.style`)."""
+    drawn: str = _file(picture).svg(picture, width, dark)
+    return drawn
+
+
+def text(picture: Curve | Drawn, width: int = 80) -> str:
+    """The picture in characters."""
+    drawn: str = _file(picture).text(picture, width)
+    return drawn
+
+
+def _file(picture: Curve | Drawn) -> ModuleType:
+    return import_module(f"trace_budget.drawings.{FILES[type(picture).__name__]}")

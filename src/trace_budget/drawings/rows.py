@@ -1,0 +1,88 @@
+"""Pictures whose rows carry their labels: name on the left, figures on the right, and the row's shapes below both."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trace_budget.drawings import shapes
+from trace_budget.text import cut_middle, safe
+
+EDGE = 14
+HEAD = 52  # px of title and subtitle
+ROW = 44
+BAND_TOP, BAND = 22, 14  # of a row: where its shapes begin, and how high they are
+FOOT = 48  # px of the axis
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What stands above the shapes of a row."""
+
+    left: str
+    right: str
+    strong: bool = False
+
+
+def row_top(index: int) -> float:
+    """Where a row begins."""
+    return HEAD + index * ROW
+
+
+def band_top(index: int) -> float:
+    """Where the shapes of a row begin."""
+    return row_top(index) + BAND_TOP
+
+
+def room(width: int, beside: str = "") -> int:
+    """Characters that fit on a line of the picture, beside others."""
+    return max(int((width - 2 * EDGE) / shapes.CHAR_PX) - (len(beside) + 2 if beside else 0), 8)
+
+
+def labelled(width: int, rows: Sequence[Row]) -> list[str]:
+    """The labels of all rows; names give way to figures."""
+    parts = []
+    for index, row in enumerate(rows):
+        y = row_top(index) + 15
+        kind = "title" if row.strong else ""
+        parts.append(shapes.text(EDGE, y, cut_middle(safe(row.left), room(width, row.right)), kind))
+        parts.append(shapes.text(width - EDGE, y, row.right, kind, "end"))
+    return parts
+
+
+def head(width: int, title: str, under: str) -> list[str]:
+    """The title of the picture and one line under it."""
+    return [
+        shapes.text(EDGE, 21, cut_middle(safe(title), int(room(width) * 0.9)), "title"),
+        shapes.text(EDGE, 41, cut_middle(safe(under), int((width - 2 * EDGE) / shapes.SMALL_PX)), "small"),
+    ]
+
+
+def key(width: int, top: float, entries: Sequence[tuple[str, str, str]]) -> tuple[list[str], float]:
+    """What shapes mean, (shape, class, words) each, on as many lines as they take; and where it ends."""
+    parts: list[str] = []
+    x, y = float(EDGE), top
+    for shape, kind, words in entries:
+        long = 30 + len(words) * shapes.SMALL_PX + 16
+        if x > EDGE and x + long > width:
+            x, y = float(EDGE), y + 20
+        parts += [_sample(shape, kind, x, y), shapes.text(x + 30, y + 4, words, "small")]
+        x += long
+    return parts, y + 16
+
+
+def _sample(shape: str, kind: str, x: float, y: float) -> str:
+    if shape == "dot":
+        return shapes.dot(x + 12, y, 5, kind)
+    if shape == "upright":
+        return shapes.upright(x + 12, y - 7, y + 7, kind)
+    return shapes.bar(x, x + 24, y - 6, 12, kind) if shape == "bar" else shapes.level(y, x, x + 24, kind)
+
+
+def lines(width: int, top: float, texts: Sequence[str]) -> tuple[list[str], float]:
+    """Lines of small text, wrapped to the width; and where they end."""
+    size = int((width - 2 * EDGE) / shapes.SMALL_PX)
+    wrapped = [line for one in texts for line in textwrap.wrap(safe(one), size, subsequent_indent="  ")]
+    parts = [shapes.text(EDGE, top + 12 + 17 * index, line, "small") for index, line in enumerate(wrapped)]
+    return parts, top + 17 * len(wrapped) + 8
