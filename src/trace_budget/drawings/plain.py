@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trace_budget.text import cells, cut_middle, safe
+from trace_budget.text import cells, safe, shortened
 
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 LEAST_BARS, LEAST_NAME = 12, 10
@@ -38,7 +38,7 @@ def plain_rows(title: str, rows: Sequence[PlainRow], width: int, lines: Sequence
     size = max(width - names - figures - 2, LEAST_BARS)
     out = [safe(title)]
     for row in rows:
-        label = cut_middle(safe(row.name), names)
+        label = shortened(row.name, names)
         drawn = _drawn(row, size, lines)
         gap = " " * (figures - cells(row.figure))
         out.append(f"{label}{' ' * (names - cells(label))} {drawn} {gap}{row.figure}".rstrip())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trace_budget.drawings import shapes
-from trace_budget.text import cut_middle, safe
+from trace_budget.text import safe, shortened
 
 EDGE = 14
 HEAD = 52  # px of title and subtitle
@@ -46,7 +46,7 @@ def labelled(width: int, rows: Sequence[Row]) -> list[str]:
     for index, row in enumerate(rows):
         y = row_top(index) + 15
         kind = "title" if row.strong else ""
-        parts.append(shapes.text(EDGE, y, cut_middle(safe(row.left), room(width, row.right)), kind))
+        parts.append(shapes.text(EDGE, y, shortened(row.left, room(width, row.right)), kind))
         parts.append(shapes.text(width - EDGE, y, row.right, kind, "end"))
     return parts
 
@@ -54,8 +54,8 @@ def labelled(width: int, rows: Sequence[Row]) -> list[str]:
 def head(width: int, title: str, under: str) -> list[str]:
     """The title of the picture and one line under it."""
     return [
-        shapes.text(EDGE, 21, cut_middle(safe(title), int(room(width) * 0.9)), "title"),
-        shapes.text(EDGE, 41, cut_middle(safe(under), int((width - 2 * EDGE) / shapes.SMALL_PX)), "small"),
+        shapes.text(EDGE, 21, shortened(title, int(room(width) * 0.9)), "title"),
+        shapes.text(EDGE, 41, shortened(under, int((width - 2 * EDGE) / shapes.SMALL_PX)), "small"),
     ]
 
 
