@@ -69,6 +69,22 @@ def test_without_grids_the_turn_in_the_step_tells_calls_apart() -> None:
     assert unlike_sites(calls((10.0, 8, None), (11.0, 8, None), steps=4), 4) is None
 
 
+@pytest.mark.parametrize(("where", "apart"), [(None, False), (7, True)])
+def test_steps_without_layers_are_no_site_of_their_own(where: int | None, apart: bool) -> None:
+    # two steps of longer calls: in one without layers their place is unknown, at place 7 they are another site
+    steps = calls((10.0, 8, None), steps=4)
+    longer = pl.col("step_index") >= 2
+    place = pl.when(longer).then(pl.lit(where, pl.Int64)).otherwise(3)
+    ops = steps.with_columns(
+        place.alias("position"), pl.when(longer).then(20_000).otherwise("dur_ns").cast(pl.Int64).alias("dur_ns")
+    )
+    assert (unlike_sites(ops, 4) is not None) is apart
+    head = ops.with_columns(
+        pl.when(pl.int_range(pl.len()).over("step_index") == 0).then(3).otherwise("position").alias("position")
+    )
+    assert unlike_sites(head, 4) is not None  # a call outside the layers of a step that has some
+
+
 def test_a_new_time_is_of_one_site_until_the_user_says_which() -> None:
     got = projected(decode(12.0, 30.0), new_us=10.0)
     assert got.limits.low == pytest.approx(LAYERS * 2 * US)

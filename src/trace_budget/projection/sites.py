@@ -58,6 +58,7 @@ class Sites:
 
 def unlike_sites(ops: pl.DataFrame, steps: int) -> Sites | None:
     """The sites of calls (with usable times) as groups of like means; None where one time may fit all of them."""
+    ops = ops.with_columns(_position())
     numbered = ops.select(pl.struct(SITE).rank("dense").cast(pl.Int64).alias("site"), *SITE, "dur_ns")
     site, duration = numbered["site"].to_numpy() - 1, numbered["dur_ns"].to_numpy().astype(np.float64)
     if site.size == 0 or duration.sum() <= 0:
@@ -71,6 +72,18 @@ def unlike_sites(ops: pl.DataFrame, steps: int) -> Sites | None:
     group = group_of_site[site]
     time, count = np.bincount(group, duration), np.bincount(group)
     return Sites(group, time / count, tuple((count / steps).tolist()), _options(numbered, group))
+
+
+def _position() -> pl.Expr:
+    """The position in the layer; in steps whose layers were not found the only one that the kernel has elsewhere.
+
+    Without it those steps would be a site of their own for want of layers alone.
+    """
+    known = pl.when(pl.col("position") >= 0).then(pl.col("position"))
+    steps_without = known.is_null().all().over("step_index")
+    one = known.n_unique().over("name", *GRID) - known.is_null().any().over("name", *GRID).cast(pl.UInt32) == 1
+    alone = known.max().over("name", *GRID)
+    return pl.when(steps_without & one).then(alone).otherwise("position").alias("position")
 
 
 def _grouped(means: FloatArray, share: FloatArray) -> Int64Array:
