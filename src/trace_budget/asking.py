@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from trace_budget.errors import UsageError
+from trace_budget.errors import GateMissedError, UsageError
 from trace_budget.io.stdin_file import STDIN, searchable
 from trace_budget.schema.console import SILENT, Console
 from trace_budget.schema.option import Argument, option, stated
@@ -15,11 +16,12 @@ from trace_budget.schema.options import OVERWRITE, SAVINGS, Bench, Change, ReadO
 
 if TYPE_CHECKING:
     from trace_budget.bench_files import Standalone
-    from trace_budget.projection.candidates import Candidate, CandidateSet, Sequence
+    from trace_budget.projection.candidates import Candidate, CandidateSet
+    from trace_budget.projection.candidates import Sequence as Fused
     from trace_budget.schema.report import Report
     from trace_budget.schema.trace import Trace
 
-EVERYTHING = Scope()
+EVERYTHING, NO_CHANGE, NO_BENCH = Scope(), Change(), Bench()
 Traced = Annotated[
     "Trace | Path | str", Argument("TRACE", "The trace file, a folder with one job, or - for stdin.", opened=True)
 ]
@@ -119,9 +121,6 @@ class OneCandidate:
         return replace(report, caveats=(*report.caveats, *self.standalone.caveats(trace)))
 
 
-NO_BENCH = Bench()
-
-
 def one_candidate(selection: Selection | str, change: Change, bench: Bench = NO_BENCH, id: str = "") -> OneCandidate:  # noqa: A002
     """The candidate that the structs describe; UsageError unless what is replaced and its saving are given once."""
     from trace_budget.projection.candidates import Candidate
@@ -141,11 +140,11 @@ def one_candidate(selection: Selection | str, change: Change, bench: Bench = NO_
     return OneCandidate(Candidate(id, change, None, sequence_of(wanted.replace, change.new_us)), standalone)
 
 
-def sequence_of(text: str, new_us: float) -> Sequence:
+def sequence_of(text: str, new_us: float) -> Fused:
     """The fused sequence that `--replace A,B,C` names."""
-    from trace_budget.projection.candidates import Sequence
+    from trace_budget.projection.candidates import Sequence as Fused
 
-    return Sequence(tuple(part.strip() for part in text.split(",") if part.strip()), new_us)
+    return Fused(tuple(part.strip() for part in text.split(",") if part.strip()), new_us)
 
 
 def _check_saving(change: Change, bench: Bench) -> None:
@@ -173,6 +172,13 @@ def _standalone(bench: Bench) -> Standalone | None:
 
     times = read_bench(bench.bench, bench.unit)
     return baseline_and_candidate(times, bench.bench_old, bench.bench_new, str(bench.bench))
+
+
+def gate(answer: Callable[[], str], wanted: str | None, best_first: Sequence[str]) -> GateMissedError | None:
+    """The gate that an answer missed, if one was set and it did."""
+    if wanted is None or best_first.index(found := answer()) <= best_first.index(wanted):
+        return None
+    return GateMissedError("the gate was missed", expected=f"{wanted} or better", found=found)
 
 
 def candidates_of(candidates: CandidateSet | Path | str) -> CandidateSet:

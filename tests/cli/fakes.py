@@ -9,10 +9,13 @@ from typing import Any
 
 import polars as pl
 import pytest
+from msgspec import convert
 
 from trace_budget import api as real_api
 from trace_budget import questions
 from trace_budget.errors import InputError
+from trace_budget.schema.documents.others import Check
+from trace_budget.schema.documents.project import Verdict
 from trace_budget.schema.report import Line, Report, Table, TableColumn
 from trace_budget.schema.trace import Caveat, Trace, empty_trace
 
@@ -24,14 +27,14 @@ PROJECT, CHECK = (
 )
 
 
-def answer(verdict: str, trust: str = "good") -> Report:
+def answer(verdict: str, trust: str = "good", kind: type[Check | Verdict] = Verdict) -> Report:
     """A report of one row with a verdict and one caveat of each severity."""
     frame = pl.DataFrame({"kernel": ["gdn_fused"], "mean_us": [20.27239]})
     columns = (TableColumn("kernel", "kernel"), TableColumn("mean_us", "mean us", 3))
     caveats = (Caveat("profiled", "a profiled step", 1, "warning"), Caveat("single_step", "one step", 1, "note"))
     return Report(
         "trace-budget/verdict/1",
-        {**CHECK, **PROJECT, "verdict": verdict, "trust": trust},
+        convert({**CHECK, **PROJECT, "verdict": verdict, "trust": trust}, kind),
         lines=(Line("the answer", "title"),),
         tables=(Table("kernels", "", columns, frame),),
         caveats=caveats,
@@ -70,6 +73,6 @@ class FakeApi:
             bound = signature.bind(*arguments, **named)
             bound.apply_defaults()
             self.asked[name] = bound.arguments
-            return answer(self.verdict, self.trust)
+            return answer(self.verdict, self.trust, Check if name == "check" else Verdict)
 
         return record

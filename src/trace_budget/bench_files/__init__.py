@@ -22,7 +22,7 @@ from trace_budget.bench_files.contract import (
 from trace_budget.errors import InputError, UsageError
 from trace_budget.projection.names import closest, matching
 from trace_budget.readers.sum_names import refuse_other_sums
-from trace_budget.schema.options import LARGEST, SMALLEST
+from trace_budget.schema.quantities import LARGEST, SMALLEST
 from trace_budget.units import US_IN
 
 NAMES: tuple[str, ...] = (

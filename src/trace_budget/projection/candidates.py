@@ -11,8 +11,9 @@ from typing import Annotated, Literal, get_args
 import msgspec
 
 from trace_budget.errors import UsageError
-from trace_budget.schema.options import LARGEST, SMALLEST, Change, Policy, Range, Selection, TokenInput
-from trace_budget.schema.quantities import PHASES
+from trace_budget.schema.options import Change, Policy, Range, Selection, TokenInput
+from trace_budget.schema.quantities import LARGEST, PHASES, SMALLEST
+from trace_budget.units import ns_from_us
 
 SCHEMA = "trace-budget/candidates/1"
 Fault = Callable[[str, str, str], UsageError]
@@ -247,7 +248,7 @@ def _sequence(row: _Row, fault: Fault) -> Sequence:
         raise fault("same_stream", "one launch replaces kernels of one stream", "same_stream = true, or no such key")
     patterns = tuple(_pattern(text, row.replace.mode, fault) for text in row.replace.sequence)
     gap = row.replace.max_gap_us
-    return Sequence(patterns, row.new_us, None if gap is None else gap * 1000)
+    return Sequence(patterns, row.new_us, None if gap is None else ns_from_us(gap))
 
 
 def _pattern(text: str, mode: str, fault: Fault) -> str:

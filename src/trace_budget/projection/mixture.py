@@ -19,8 +19,8 @@ from trace_budget.projection.verdict import Percent, Verdict, judge
 from trace_budget.schema.band import NOTHING, Band, total
 from trace_budget.schema.caveats import of_several
 from trace_budget.schema.findings import Found
-from trace_budget.schema.options import LARGEST, Policy, TokenInput
-from trace_budget.schema.quantities import PHASES
+from trace_budget.schema.options import Policy, TokenInput
+from trace_budget.schema.quantities import LARGEST, PHASES
 from trace_budget.schema.trace import Caveat
 from trace_budget.units import ns_from_ms
 

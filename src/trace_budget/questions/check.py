@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from trace_budget.asking import Inputs, opened
-from trace_budget.errors import GateMissedError, InputError, ModelContradictedError, NotInTraceError
+from trace_budget.asking import Inputs, gate, opened
+from trace_budget.errors import InputError, ModelContradictedError, NotInTraceError
 from trace_budget.schema.answer import Answer
 from trace_budget.schema.option import Argument, option
 from trace_budget.schema.options import Scope
@@ -91,6 +91,7 @@ def command(
 
     Of a folder every trace is checked. Goes on past a file it cannot read, lists it, and exits with 3 at the end.
     """
+    from trace_budget.schema.documents.others import Check
     from trace_budget.schema.trace import Caveat
 
     read, failures = _open_all(traces, inputs)
@@ -105,18 +106,7 @@ def command(
             report,
             failure=InputError(f"{len(failures)} of {len(read) + len(failures)} files could not be read: {text}"),
         )
-    return Answer(report, failure=_missed(report, fail_unless))
-
-
-def _missed(report: Report, wanted: str | None) -> GateMissedError | None:
-    from trace_budget.schema.documents.others import Check
-
-    if wanted is None:
-        return None
-    trust = report.answered(Check).trust
-    if TRUST.index(trust) <= TRUST.index(wanted):
-        return None
-    return GateMissedError("the gate was missed", expected=f"{wanted} or better", found=trust)
+    return Answer(report, failure=gate(lambda: report.answered(Check).trust, fail_unless, TRUST))
 
 
 def _open_all(paths: list[Path], inputs: Inputs) -> tuple[list[Trace], list[InputError]]:

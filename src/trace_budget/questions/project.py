@@ -14,11 +14,12 @@ from trace_budget.asking import (
     Inputs,
     OtherRanks,
     TracePath,
+    gate,
     is_stated,
     one_candidate,
     opened,
 )
-from trace_budget.errors import GateMissedError, NotInTraceError, TraceBudgetError, UsageError
+from trace_budget.errors import NotInTraceError, TraceBudgetError, UsageError
 from trace_budget.plotting import plot_option, plotted, refuse_plot
 from trace_budget.schema.answer import Answer
 from trace_budget.schema.option import option
@@ -213,6 +214,8 @@ def command(
 
     Give the kernel and exactly one saving: --saving-us, --new-us, --speedup, --free, --proxy-us or --bench.
     """
+    from trace_budget.schema.documents.project import Verdict
+
     try:
         candidate = one_candidate(selection, change, bench).candidate
     except UsageError as error:
@@ -227,7 +230,7 @@ def command(
     others = [*beside, *(inputs.open(path) for path in with_rank or ())]
     report = project(read, selection, change, scope, token, policy, others=others, weights=weights, bench=bench)
     files = plotted(plot, lambda: picture_of(read, candidate, scope, token, policy, figure))
-    return Answer(report, files, _missed(report, fail_unless))
+    return Answer(report, files, gate(lambda: report.answered(Verdict).verdict, fail_unless, VERDICTS))
 
 
 def _and_the_kernel(error: UsageError, trace: Path, selection: Selection, scope: Scope, inputs: Inputs) -> UsageError:
@@ -263,15 +266,3 @@ def _refuse_plot(
         raise UsageError("--plot draws the curve of one rank", expected="--plot or --with-rank, not both")
     if weights is not None:
         raise UsageError("--plot draws the curve of one phase", expected="--plot or --weights, not both")
-
-
-def _missed(report: Report, wanted: str | None) -> GateMissedError | None:
-    """The gate that the verdict missed, if it did."""
-    from trace_budget.schema.documents.project import Verdict
-
-    if wanted is None:
-        return None
-    verdict = report.answered(Verdict).verdict
-    if VERDICTS.index(verdict) <= VERDICTS.index(wanted):
-        return None
-    return GateMissedError("the gate was missed", expected=f"{wanted} or better", found=verdict)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from trace_budget.asking import (
     EVERYTHING,
     NO_BENCH,
+    NO_CHANGE,
     Force,
     Inputs,
     MaybeCandidates,
@@ -40,7 +41,6 @@ Plot = Annotated[
     Path | None,
     plot_option("Also draw what every saving per call is worth (-: here)."),
 ]
-NO_CHANGE = Change()
 
 
 def report(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from trace_budget.asking import (
     EVERYTHING,
     NO_BENCH,
+    NO_CHANGE,
     Force,
     Inputs,
     MaybeCandidates,
@@ -39,7 +40,6 @@ Out = Annotated[
     option("Output", "--output", "-o", parse=file_with(".pftrace", ".perfetto-trace", ".json"),
            metavar="FILE.pftrace|json", text="The trace to write: Perfetto's own format, or Chrome trace JSON."),
 ]  # fmt: skip
-NO_CHANGE = Change()
 
 
 def timeline(

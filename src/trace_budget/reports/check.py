@@ -8,7 +8,7 @@ import polars as pl
 
 from trace_budget.schema.documents.others import Check, Finding
 from trace_budget.schema.findings import Found
-from trace_budget.schema.options import TRUST
+from trace_budget.schema.quantities import TRUST
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Caveat, Trace
 from trace_budget.text import as_text

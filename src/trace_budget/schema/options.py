@@ -11,17 +11,8 @@ from typing import Annotated
 
 from trace_budget.errors import UsageError
 from trace_budget.schema.option import option
-from trace_budget.schema.quantities import (
-    LARGEST,
-    LOOPS,
-    MOST_LAYERS,
-    PACES,
-    PHASES,
-    SMALLEST,
-    TRUST,
-    Range,
-    within,
-)
+from trace_budget.schema.quantities import LARGEST, LOOPS, MOST_LAYERS, PACES, PHASES, within
+from trace_budget.schema.quantities import Range as Range
 from trace_budget.schema.values import (
     MOST_ROWS,
     hit_rate,
@@ -36,21 +27,6 @@ from trace_budget.schema.values import (
 )
 from trace_budget.units import US_IN
 
-__all__ = [
-    "LARGEST",
-    "LOOPS",
-    "MOST_LAYERS",
-    "SMALLEST",
-    "TRUST",
-    "Bench",
-    "Change",
-    "Policy",
-    "Range",
-    "ReadOptions",
-    "Scope",
-    "Selection",
-    "TokenInput",
-]
 DEVICE = option("Scope", "--device", parse=whole(0, MOST_ROWS), metavar="N", text="Only this device.")
 OVERWRITE = option("Output", "--force", text="Overwrite files that exist.")
 SAVINGS = ("--saving-us", "--new-us", "--speedup", "--free", "--proxy-us")
