@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 from drawings.read_back import Scale, of_kind, texts, tree, upright_at
+from render import sample_pages
 from render.sample_reports import HOSTILE_NAME, LONG_NAME
 from trace_budget import drawings
 from trace_budget.drawings import colours
@@ -64,7 +65,11 @@ def one_layer() -> OneLayer:
     return OneLayer(3, 8, 2, ("stream 7", "stream 8"), bars, kernels, 25.0)
 
 
-EVERY = (cascade(), forest(), tornado(), needed(), one_layer())
+OF_PAGES = (
+    sample_pages.curve(LONG_NAME), sample_pages.strip(), sample_pages.layer_map(), sample_pages.kernel_bars(),
+    sample_pages.histogram(), sample_pages.step_times(), sample_pages.waterfall(),
+)  # fmt: skip
+EVERY = (cascade(), forest(), tornado(), needed(), one_layer(), *OF_PAGES)
 
 
 @pytest.mark.parametrize("picture", EVERY, ids=lambda each: type(each).__name__)

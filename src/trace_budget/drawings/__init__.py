@@ -5,11 +5,17 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-from trace_budget.schema.page import Curve
+from trace_budget.schema.page import Picture
 from trace_budget.schema.pictures import Drawn
 
 FILES = {
     "Curve": "curve",
+    "Waterfall": "joint",
+    "Strip": "strip",
+    "LayerMap": "layer_map",
+    "KernelBars": "kernel_bars",
+    "Histogram": "durations",
+    "StepTimes": "step_times",
     "Cascade": "waterfall",
     "Forest": "forest",
     "Tornado": "tornado",
@@ -19,17 +25,17 @@ FILES = {
 WIDTH = 640
 
 
-def svg(picture: Drawn, width: int = WIDTH, dark: bool | None = True) -> str:
+def svg(picture: Picture | Drawn, width: int = WIDTH, dark: bool | None = True) -> str:
     """The picture as SVG; `dark` None leaves the style sheet to the page around it (`colours.style`)."""
     drawn: str = _file(picture).svg(picture, width, dark)
     return drawn
 
 
-def text(picture: Curve | Drawn, width: int = 80) -> str:
+def text(picture: Picture | Drawn, width: int = 80) -> str:
     """The picture in characters."""
     drawn: str = _file(picture).text(picture, width)
     return drawn
 
 
-def _file(picture: Curve | Drawn) -> ModuleType:
+def _file(picture: Picture | Drawn) -> ModuleType:
     return import_module(f"trace_budget.drawings.{FILES[type(picture).__name__]}")

@@ -25,9 +25,9 @@ class Row:
     strong: bool = False
 
 
-def row_top(index: int) -> float:
-    """Where a row begins."""
-    return HEAD + index * ROW
+def row_top(index: int, pitch: float = ROW, first: float = HEAD) -> float:
+    """Where a row begins; `pitch` px from the last, the first one at `first`."""
+    return first + index * pitch
 
 
 def band_top(index: int) -> float:
@@ -40,11 +40,11 @@ def room(width: int, beside: str = "") -> int:
     return max(int((width - 2 * EDGE) / shapes.CHAR_PX) - (len(beside) + 2 if beside else 0), 8)
 
 
-def labelled(width: int, rows: Sequence[Row]) -> list[str]:
+def labelled(width: int, rows: Sequence[Row], pitch: float = ROW, first: float = HEAD) -> list[str]:
     """The labels of all rows; names give way to figures."""
     parts = []
     for index, row in enumerate(rows):
-        y = row_top(index) + 15
+        y = row_top(index, pitch, first) + 15
         kind = "title" if row.strong else ""
         parts.append(shapes.text(EDGE, y, shortened(row.left, room(width, row.right)), kind))
         parts.append(shapes.text(width - EDGE, y, row.right, kind, "end"))
