@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from sample_traces.make import nsys_text, rocprofv3_text
+from sample_traces.make import nsys_text, rocprof_text, rocprofv3_text
 from sample_traces.make import run_description as described
 
 import same_run as run
@@ -87,6 +87,8 @@ def test_exponents_with_all_their_digits(tmp_path: Path) -> None:
         (lambda stamp: f"{float(stamp)!r}", "e+18"),
         (lambda stamp: f"{float(stamp):.1f}", ".0"),
         (lambda stamp: f"{int(stamp):,}".replace(",", "."), "."),
+        (lambda stamp: f"{int(stamp):,}".replace(",", "\u202f"), "202f"),
+        (lambda stamp: hex(int(stamp)), "0x"),
     ],
 )
 def test_stamps_without_their_digits_are_refused(tmp_path: Path, stamp: Callable[[str], str], found: str) -> None:
@@ -94,6 +96,30 @@ def test_stamps_without_their_digits_are_refused(tmp_path: Path, stamp: Callable
         read(tmp_path, rewritten(TEXT, stamp).encode())
     assert found in refused.value.line()
     assert "whole n" in refused.value.line()
+
+
+@pytest.mark.parametrize("separator", [",", "."])
+def test_stamps_of_nsys_in_groups_of_three_are_refused(tmp_path: Path, separator: str) -> None:
+    """`1.130.001` is no 1.13 ns, and `130.001` among them no 130."""
+    header, *rows = [line.split(",") for line in nsys_text.gpu_trace(run.RUN, unit="ns").splitlines()]
+    text = "".join(";".join([f"{int(row[0]):,}".replace(",", separator), *row[1:]]) + "\n" for row in rows)
+    path = tmp_path / "cuda_gpu_trace.csv"
+    path.write_text(";".join(header) + "\n" + text)
+    with pytest.raises(InputError, match="no whole numbers"):
+        detect(path).read(path, ReadOptions())
+
+
+def test_zeros_behind_a_decimal_comma(tmp_path: Path) -> None:
+    shift = described.T0_NS - 7_000_000_000_000
+    commas = rewritten(TEXT, lambda stamp: f"{int(stamp) - shift}#0").replace(",", ";").replace("#", ",")
+    assert run.kernel_rows(read(tmp_path, commas.encode())) == run.expected_kernels(-shift)
+
+
+def test_columns_of_rocprof_in_another_order(tmp_path: Path) -> None:
+    rows = [line.split(",") for line in rocprof_text.results_csv(run.RUN).splitlines()]
+    path = tmp_path / "results.csv"
+    path.write_text("".join(",".join(reversed(row)) + "\n" for row in rows))
+    assert run.kernel_rows(detect(path).read(path, ReadOptions())) == run.expected_kernels()
 
 
 def test_a_missing_stamp_is_no_reason_to_refuse(tmp_path: Path) -> None:

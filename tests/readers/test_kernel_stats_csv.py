@@ -80,6 +80,29 @@ def test_kernels_whose_names_sound_like_calls_are_kernels(tmp_path: Path) -> Non
     assert trace.aggregates is not None
 
 
+def test_columns_of_the_views_of_rocpd(tmp_path: Path) -> None:
+    """Lower case, a column of squares between total and mean."""
+    header = '"name","calls","DURATION (nsec)","SQR (nsec)","AVERAGE (nsec)","PERCENT (INC)","MIN (nsec)","MAX (nsec)"'
+    trace = read(tmp_path, f'{header}\n"f",3,60,1200,20.0,75.0,19,21\n"g",2,20,200,10.0,25.0,9,11\n')
+    assert rows(trace) == [("f", 3, 60, 20.0, 19, 21), ("g", 2, 20, 10.0, 9, 11)]
+
+
+def test_blanks_before_numbers(tmp_path: Path) -> None:
+    trace = read(tmp_path, "Name, Calls, TotalDurationNs, AverageNs, Percentage\nf, 3, 60, 20, 100.0\n")
+    assert rows(trace) == [("f", 3, 60, 20.0, None, None)]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_sums_by_rank_are_those_of_one_process(tmp_path: Path, processes: int) -> None:
+    header = '"ProcessID","Hostname","Name","Calls","DURATION (nsec)","AVERAGE (nsec)","PERCENT (INC)"'
+    text = header + "\n" + "".join(f'{pid},"h","f",3,60,20.0,100.0\n' for pid in range(processes))
+    if processes > 1:
+        with pytest.raises(InputError, match="several processes"):
+            read(tmp_path, text)
+    else:
+        assert rows(read(tmp_path, text)) == [("f", 3, 60, 20.0, None, None)]
+
+
 def test_header_only_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a header without rows"):
         read(tmp_path, HEADER + "\n")

@@ -13,12 +13,12 @@ from trace_budget.io.csv.table import first_lines, header_cells
 from trace_budget.readers.rocprof.kernel_stats_csv import READER, column_of
 
 SOURCE = "rocprof kernel stats"
-HEADER = ("Name", "Calls", "TotalDurationNs", "AverageNs")
+HEADER = {"Name", "Calls", "TotalDurationNs", "AverageNs"}
 
 
 def _recognises(file: BenchFile) -> bool:
     lines = first_lines(file.text[:65_536].encode(), 5)
-    return any(tuple(map(column_of, header_cells(line)))[:4] == HEADER for line in lines)
+    return any(set(map(column_of, header_cells(line))) >= HEADER for line in lines)
 
 
 def _read(file: BenchFile, unit: str | None) -> pl.DataFrame:

@@ -17,10 +17,16 @@ from trace_budget.errors import InputError
 Cells = tuple[str, ...]
 _SEPARATORS = (",", ";", "\t")
 _QUOTED = re.compile(r'"[^"]*"')
-_FLOAT = r"^\s*([-+]?\d+)\.0*\s*$"
+# three zeros behind a comma, or in a table of semicolons behind a point, may be those of thousands
+_WHOLE = {
+    ",": r"^\s*([-+]?\d+)(?:\.0*|,(?:0{0,2}|0{4,}))?\s*$",
+    ";": r"^\s*([-+]?\d+)(?:,0*|\.(?:0{0,2}|0{4,}))?\s*$",
+}
 _EXPONENT = r"^\s*[-+]?\d+(?:[.,]\d*)?[eE][-+]?\d{1,3}\s*$"
 _STAMP = re.compile(r"(?i)timestamp|^(?:begin|end|dispatch|complete)ns$|^(?:orig )?(?:start|end|duration)$")
-_PUNCTUATED = r"^\s*\d+(?:[.,' ]\d+)+\s*$"
+# a number in groups of three, at least two of them behind the first
+_GROUPED = r"^\s*\d{1,3}(?:[.,' \u00a0\u202f]\d{3}){2,}\s*$"
+_SAMPLE = 1_000  # rows at either end of a chunk in which grouped stamps are looked for
 _EXACT_FLOATS = 1 << 53
 _ADVICE = "Take the profiler's own file, or have the program that wrote this one keep whole numbers (as text)."
 
@@ -46,15 +52,15 @@ def is_stamp(column: str) -> bool:
     return _STAMP.search(column) is not None
 
 
-def integers(name: str, column: pl.Series, where: str) -> pl.Series:
+def integers(name: str, column: pl.Series, separator: str, where: str) -> pl.Series:
     """Int64 of a text column, null for what is no whole number; InputError for stamps that lost their digits."""
     found = column.cast(pl.Int64, strict=False)
     if found.null_count() == column.null_count():
         return found
     odd = column.filter(found.is_null() & column.is_not_null())
     if is_stamp(name):
-        _refuse_rounded(name, odd, where)
-    whole = column.str.extract(_FLOAT, 1).cast(pl.Int64, strict=False)
+        _refuse_rounded(name, odd, separator, where)
+    whole = column.str.extract(_pattern(separator), 1).cast(pl.Int64, strict=False)
     found = found.zip_with(found.is_not_null(), whole)
     if not odd.str.contains(_EXPONENT).any():
         return found
@@ -63,11 +69,13 @@ def integers(name: str, column: pl.Series, where: str) -> pl.Series:
 
 def decimals(name: str, column: pl.Series, separator: str, where: str) -> pl.Series:
     """Decimal text without exponents and decimal commas; InputError for stamps that lost their digits."""
+    if is_stamp(name):
+        _refuse_grouped(name, column, where)
     text = column.str.replace(",", ".", literal=True) if separator != "," else column
     if not (text.str.contains("E", literal=True).any() or text.str.contains("e", literal=True).any()):
         return text
     if is_stamp(name):
-        _refuse_rounded(name, text.drop_nulls(), where)
+        _refuse_rounded(name, text.drop_nulls(), separator, where)
     return _expanded(text)
 
 
@@ -78,13 +86,18 @@ def _expanded(column: pl.Series) -> pl.Series:
     return column.replace(odd, pl.Series(plain, dtype=pl.String)).str.replace(r"\.0*$", "")
 
 
-def _refuse_rounded(name: str, odd: pl.Series, where: str) -> None:
+def _pattern(separator: str) -> str:
+    return _WHOLE.get(separator, _WHOLE[","])
+
+
+def _refuse_rounded(name: str, odd: pl.Series, separator: str, where: str) -> None:
     """InputError when a stamp is written with fewer digits than it has, or as a float that has no room for them."""
     rounded = odd.filter(odd.str.contains(_EXPONENT)).to_list()
     lost = next((text for text in rounded if _digits_lost(text)), None)
     if lost is None:
-        whole = odd.str.extract(_FLOAT, 1).cast(pl.Int64, strict=False)
-        beyond = odd.filter((whole.abs() > _EXACT_FLOATS).fill_null(value=False))
+        whole = odd.str.extract(_pattern(separator), 1).cast(pl.Int64, strict=False)
+        is_float = odd.str.contains(r"[.,]").fill_null(value=False)
+        beyond = odd.filter(is_float & (whole.abs() > _EXACT_FLOATS).fill_null(value=False))
         lost = beyond[0] if beyond.len() else None
     if lost is not None:
         message = "times were rounded by the program that wrote this table: their last digits are lost"
@@ -98,12 +111,23 @@ def _digits_lost(text: str) -> bool:
     return isinstance(exponent, int) and exponent > 0
 
 
+def _refuse_grouped(name: str, column: pl.Series, where: str) -> None:
+    """InputError when stamps have separators between groups of digits."""
+    some = pl.concat([column.head(_SAMPLE), column.tail(_SAMPLE)])
+    grouped = some.filter(some.str.contains(_GROUPED).fill_null(value=False))
+    if grouped.len():
+        raise _no_whole_numbers(name, grouped[0], where)
+
+
 def refuse_unreadable(name: str, texts: pl.Series, numbers: pl.Series, where: str) -> None:
-    """InputError when all stamps of a column have separators or fractions in them: missing they are not."""
+    """InputError when no stamp of a column is a whole number, though digits are there: missing they are not."""
     if not is_stamp(name) or not numbers.len() or numbers.null_count() < numbers.len():
         return
     known = texts.drop_nulls()
-    if known.len() and known.str.contains(_PUNCTUATED).all():
-        expected, found = f"whole ns in column {name}", ascii(str(known[0]).strip()[:40])[1:-1]
-        message = "times that are no whole numbers"
-        raise InputError(message, where=where, expected=expected, found=found, advice=_ADVICE)
+    if known.len() and known.str.contains(r"\d").all():
+        raise _no_whole_numbers(name, str(known[0]), where)
+
+
+def _no_whole_numbers(name: str, found: str, where: str) -> InputError:
+    expected, shown = f"whole ns in column {name}", ascii(found.strip()[:40])[1:-1]
+    return InputError("times that are no whole numbers", where=where, expected=expected, found=shown, advice=_ADVICE)

@@ -311,7 +311,7 @@ class _OpenTable:
             return self._dictionaries[name].codes(column)
         if name not in self.shape.integers:
             return cell.decimals(name, column, self.separator, self._where)
-        numbers = cell.integers(name, column, self._where)
+        numbers = cell.integers(name, column, self.separator, self._where)
         cell.refuse_unreadable(name, column, numbers, self._where)
         return numbers
 

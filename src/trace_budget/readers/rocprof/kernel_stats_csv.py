@@ -21,15 +21,17 @@ from trace_budget.schema.tables import GPU_OPS
 from trace_budget.schema.trace import Caveat, Trace
 
 _HEADER: Cells = ("Name", "Calls", "TotalDurationNs", "AverageNs", "Percentage")
-# as `rocpd summary --format csv` calls the same columns
+# as `rocpd summary --format csv`, and the views of a rocpd database, call the same columns
 _SUMMARY = {
+    "name": "Name",
+    "calls": "Calls",
     "DURATION (nsec)": "TotalDurationNs",
     "AVERAGE (nsec)": "AverageNs",
     "PERCENT (INC)": "Percentage",
     "MIN (nsec)": "MinNs",
     "MAX (nsec)": "MaxNs",
 }
-_PER_PROCESS = ("ProcessID", "Hostname")
+_PROCESS = "ProcessID"
 _ADVICE = "Name the kernel sums of that run, if it has any: *_kernel_stats.csv, *.stats.csv or *.hipkernel.csv"
 
 
@@ -39,8 +41,7 @@ def column_of(cell: str) -> str:
 
 
 def _is_stats(cells: Cells) -> bool:
-    names = tuple(map(column_of, cells))
-    return names[:5] == _HEADER or (names[:2] == _PER_PROCESS and names[2:7] == _HEADER)
+    return set(_HEADER) <= set(map(column_of, cells))
 
 
 _SHAPE = Shape(
@@ -48,7 +49,7 @@ _SHAPE = Shape(
     _is_stats,
     "Name",
     texts=("Name",),
-    integers=("Calls",),
+    integers=("Calls", _PROCESS),
     decimals=("TotalDurationNs", "MinNs", "MaxNs", "Percentage"),
     column_of=column_of,
 )
@@ -64,11 +65,12 @@ def _read(path: Path, options: ReadOptions) -> Trace:
     everything = _without_total(rows_of(file, "sums"))
     _refuse(file, everything)
     rows, others = kernels_alone(everything, "Name")
-    ints = [pl.col(c).cast(pl.Float64, strict=False).round().cast(pl.Int64, strict=False) for c in _decimals(rows)]
-    exact = [pl.col(c).cast(pl.Int64, strict=False) for c in _decimals(rows)]
+    texts = [pl.col(c).str.strip_chars() for c in _decimals(rows)]
+    ints = [text.cast(pl.Float64, strict=False).round().cast(pl.Int64, strict=False) for text in texts]
+    exact = [text.cast(pl.Int64, strict=False) for text in texts]
     sums = rows.with_columns(pl.coalesce(a, b).alias(c) for a, b, c in zip(exact, ints, _decimals(rows), strict=True))
     names = {"Name": "name", "Calls": "calls", "TotalDurationNs": "total_ns", "MinNs": "min_ns", "MaxNs": "max_ns"}
-    known, unusable = caveats.usable_sums(sums.drop("Percentage").rename(names, strict=False))
+    known, unusable = caveats.usable_sums(sums.drop("Percentage", _PROCESS, strict=False).rename(names, strict=False))
     unusable = (*unusable, *others, *_missing(everything))
     found = (caveats.aggregates_only(), *damage_of(*file.tables), *unusable, *several_tables(file, "sums"))
     if file.damage:
@@ -113,16 +115,18 @@ def _refuse(file: CsvFile, rows: pl.DataFrame) -> None:
     where = str(file.path)
     if not rows.height:
         raise InputError("no kernel sums", where=where, found="a header without rows", advice=_ADVICE)
-    if any(table.header[:2] == _PER_PROCESS for table in file.tables):
+    processes = rows[_PROCESS].n_unique() if _PROCESS in rows.columns else 1
+    if processes > 1:
         advice = "Sums of one process, or of all: rocpd summary without --summary-by-rank."
-        raise InputError("kernel sums of several processes in one table", where=where, found="ProcessID", advice=advice)
+        found = f"{processes} values of {_PROCESS}"
+        raise InputError("kernel sums of several processes in one table", where=where, found=found, advice=advice)
     refuse_other_sums(file.path, rows["Name"], _ADVICE)
 
 
 READER = Reader(
     name="kernel_stats_csv",
     title="sums per kernel: rocprofv3 kernel_stats, rocprof stats, hipprof hipkernel (CSV)",
-    recognised_by="a header that starts Name, Calls, TotalDurationNs, AverageNs, Percentage",
+    recognised_by="a header with Name, Calls, TotalDurationNs, AverageNs and Percentage",
     cannot_tell="anything in time: steps, layers, overlap, idle, medians; warm-up and autotuning are inside the sums",
     recognises=_recognises,
     read=_read,

@@ -37,7 +37,7 @@ _HIPPROF = "Record with: hipprof --hip-trace --output-type 0 COMMAND"
 
 
 def _is_results(cells: Cells) -> bool:
-    return cells[:1] == ("Index",) and "KernelName" in cells
+    return {"Index", "KernelName"} <= set(cells)
 
 
 _SHAPE = Shape(
@@ -96,7 +96,7 @@ def _refuse(file: CsvFile, rows: pl.DataFrame) -> None:
 READER = Reader(
     name="rocprof_v1_csv",
     title="rocprof v1 results.csv",
-    recognised_by="a header that starts with Index and has KernelName",
+    recognised_by="a header with Index and KernelName",
     cannot_tell="API calls, graph launches, steps from markers, streams, grid and block beyond their products",
     recognises=_recognises,
     read=_read,
