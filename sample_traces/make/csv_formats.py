@@ -5,12 +5,22 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sample_traces.make import ascend_text, hipprof_text, nsys_text, plain_text, rocprof_text, rocprofv3_text
+from sample_traces.make import (
+    ascend_text,
+    hipprof_text,
+    nsys_text,
+    plain_text,
+    rocprof_text,
+    rocprofv3_text,
+    two_processes,
+)
 from sample_traces.make import run_description as described
 
 ROOT = Path(__file__).resolve().parents[1]
 QUOTED_NAME = 'attention<"a,b","c">(int, {lambda(float)#1})'
 QUOTED_KERNEL = "paged_attention_kernel"
+# `--kernel-rename`: kernels carry the text of the range around their launch, which here is that of the step
+RENAMED = {kernel.name: described.MARKER for kernel in (*described.LAYER_KERNELS, described.HEAD_KERNEL)}
 
 
 def samples() -> dict[str, str]:
@@ -47,6 +57,8 @@ def samples() -> dict[str, str]:
         "ascend_csv/op_summary_20260101.csv": ascend_text.op_summary_csv(run),
         "plain_table/same_run.csv": plain_text.table_csv(run),
         "plain_table/same_run.jsonl": plain_text.table_lines(run),
+        "rocprofv3_csv/renamed_kernel_trace.csv": rocprofv3_text.kernel_trace(run, RENAMED),
+        **two_processes.csv_samples(),
         **_broken(run),
     }
 

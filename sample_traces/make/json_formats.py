@@ -12,6 +12,7 @@ from sample_traces.make import (
     rocprof_text,
     rocprofv3_text,
     rpd_text,
+    two_processes,
     xla_text,
 )
 from sample_traces.make import run_description as described
@@ -32,6 +33,7 @@ def samples() -> dict[str, str]:
         "rocprof_v1_json/same_run.json": rocprof_text.results_json(run),
         "hipprof_json/same_run.json": hipprof_text.timeline_json(run),
         "hipprof_json/same_run.html": hipprof_text.timeline_html(run),
+        "hipprof_json/two_processes.json": two_processes.hipprof_json(),
         "rpd_json/same_run.json": rpd_text.timeline_json(run),
         "ascend_json/same_run.json": ascend_text.trace_view_json(run),
         "xla_json/same_run.trace.json": xla_text.trace_json(run),

@@ -12,6 +12,7 @@ _TABLES = {
     "StringIds": "id value~",
     "META_DATA_EXPORT": "name~ value~",
     "TARGET_INFO_GPU": "vmId id name~ busLocation~ smCount cuDevice",
+    "TARGET_INFO_CUDA_DEVICE": "gpuId cudaId pid uuid~",
     "CUPTI_ACTIVITY_KIND_KERNEL": f"{_ACTIVITY} demangledName shortName mangledName launchType cacheConfig"
     " registersPerThread gridX gridY gridZ blockX blockY blockZ staticSharedMemory dynamicSharedMemory"
     " localMemoryPerThread localMemoryTotal gridId sharedMemoryExecuted graphNodeId sharedMemoryLimitConfig graphId",
@@ -142,6 +143,19 @@ def two_processes() -> Content:
     return export.content
 
 
+def visible_devices() -> Content:
+    """Two ranks that see one GPU each (CUDA_VISIBLE_DEVICES): both call it 0; one table tells which it is."""
+    export = _started()
+    export.add("TARGET_INFO_GPU", vmId=VM, id=1, name=described.DEVICE_NAMES["cuda"], smCount=132, cuDevice=1)
+    other = export.of(4343, 0)
+    for gpu, rank in enumerate((export, other)):
+        export.add("TARGET_INFO_CUDA_DEVICE", gpuId=gpu, cudaId=0, pid=rank.pid, uuid=f"GPU-{gpu}")
+    _run_of(export)
+    _run_of(other, TWO_PROCESSES_SHIFT_NS)
+    return export.content
+
+
+VISIBLE_DEVICES_TRUTH = {"processes": {"4242": 0, "4343": 1}, "kernels_per_device": 63}
 TWO_PROCESSES_TRUTH = {
     "processes": {"4242": 0, "4343": 1},
     "kernels_per_device": 63,

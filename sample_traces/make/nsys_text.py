@@ -11,7 +11,6 @@ from sample_traces.make import run_description as described
 from sample_traces.make.rocprofv3_text import sums_by_name
 
 UNITS = {"ns": 0, "us": 3, "ms": 6}
-DEVICE = f"{described.DEVICE_NAMES['cuda']} ({described.DEVICE})"
 Row = list[object]
 
 
@@ -41,7 +40,7 @@ def gpu_trace(run: described.Run, unit: str = "ns") -> str:
     rows: list[Row] = []
     for op in run.ops:
         times: Row = [_printed(since_start(op.start_ns), unit), _printed(op.end_ns - op.start_ns, unit), op.correlation]
-        place: Row = [DEVICE, 1, "", described.STREAM]
+        place: Row = [f"{described.DEVICE_NAMES['cuda']} ({described.DEVICE})", 1, "", described.STREAM]
         if op.kernel:
             middle: Row = [*op.kernel.blocks, *op.kernel.block, 32, "0.000", "0.008", "", "", "", ""]
             rows.append([*times, *middle, *place, op.name])

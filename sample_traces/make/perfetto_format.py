@@ -146,16 +146,17 @@ def _rocprofv3_op(op: Op) -> tuple[str, str, dict[str, int | str]]:
     return "kernel_dispatch", op.name, {**notes, "stream_ID": STREAM}
 
 
-def rocprof_sys(run: Run) -> bytes:
+def rocprof_sys(run: Run, node: int = 1) -> bytes:
     """The run as rocprof-sys writes it when grouping by queue: tracks per queue, shapes as text, no end of host ranges.
 
-    Ranges close after the calls inside them: without annotated ends, others could not be read back.
+    Ranges close after the calls inside them: without annotated ends, others could not be read back. Kernels are on
+    tracks of their GPU, copies on those of its logical `node`, which counts the CPUs before it.
     """
     file = PerfettoFile()
     file.process(PROCESS_TRACK, PID, "python3")
     file.thread(THREAD_TRACK, PID, TID)
     file.track(DEVICE_TRACK, f"GPU Kernel Dispatch [{DEVICE}] Queue {QUEUE}", parent=PROCESS_TRACK)
-    file.track(COPY_TRACK, "GPU Memory Copy to Agent [1] Thread 1", parent=PROCESS_TRACK)
+    file.track(COPY_TRACK, f"GPU Memory Copy to Agent [{node}] Thread 1", parent=PROCESS_TRACK)
     ranges = [("rocm_hip_api", API_OF_KIND[c.kind], c.start_ns, c.end_ns, c.correlation) for c in run.calls]
     closes = {call.step: call.end_ns + 1_000 for call in run.calls}
     ranges += [("rocm_marker_api", marker.name, marker.start_ns, closes[marker.step], 0) for marker in run.markers]
@@ -163,15 +164,15 @@ def rocprof_sys(run: Run) -> bytes:
         notes = {"begin_ns": start_ns, "corr_id": correlation}
         file.slice(THREAD_TRACK, category, name, (start_ns, end_ns), correlation, notes)
     for op in run.ops:
-        track, category, name, notes = _rocprof_sys_op(op)
+        track, category, name, notes = _rocprof_sys_op(op, node)
         file.slice(track, category, name, (op.start_ns, op.end_ns), op.correlation, notes)
     return file.content()
 
 
-def _rocprof_sys_op(op: Op) -> tuple[int, str, str, dict[str, int | str]]:
+def _rocprof_sys_op(op: Op, node: int) -> tuple[int, str, str, dict[str, int | str]]:
     head = {"begin_ns": op.start_ns, "end_ns": op.end_ns, "corr_id": op.correlation, "stream_id": STREAM}
     if op.kernel is None:
-        agents = {"bytes": op.bytes or 0, "src_agent_id": 0, "dst_agent_id": DEVICE, "operation": COPY_NAME}
+        agents = {"bytes": op.bytes or 0, "src_agent_id": 0, "dst_agent_id": node - 1, "operation": COPY_NAME}
         return COPY_TRACK, "rocm_memory_copy", COPY_NAME, {**head, **agents}
     sizes = {"workgroup_size": shape(op.kernel.block), "grid_size": shape(op.kernel.grid_threads)}
     memory = {"private_segment_size": 0, "group_segment_size": 0}
@@ -240,6 +241,8 @@ def sample_files() -> dict[str, bytes]:
         "perfetto/same_run.truth.json": facts,
         "perfetto/rocprof_sys.proto": rocprof_sys(run),
         "perfetto/rocprof_sys.truth.json": facts,
+        "perfetto/rocprof_sys_node.proto": rocprof_sys(run, node=3),
+        "perfetto/rocprof_sys_node.truth.json": facts,
         "perfetto/overlaps_cut.pftrace": overlapping,
         "perfetto/overlaps_cut.truth.json": as_text(overlapping_facts),
     }

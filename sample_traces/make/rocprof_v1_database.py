@@ -19,7 +19,12 @@ _TABLES = {
 
 def same_run() -> Content:
     """The described run; the graph's kernels carry the Index of the graph launch."""
-    content, run = Content(), described.described_run()
+    return of_run(described.described_run())
+
+
+def of_run(run: described.Run) -> Content:
+    """A run of one process."""
+    content = Content()
     for name, columns in _TABLES.items():
         content.table(name, columns)
     owner = {"pid": described.PID, "tid": described.TID}

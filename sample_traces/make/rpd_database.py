@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sample_traces.make import run_description as described
 from sample_traces.make.database import Content
 
@@ -39,6 +41,7 @@ class Recorder:
 
     def __init__(self, schema: int = 2) -> None:
         self.schema = schema
+        self.gpu, self.first = GPU, OFFSET
         self.content = Content()
         for name, columns in {**_TABLES, **(_CHANGED_IN_3 if schema == 3 else {})}.items():
             self.content.table(name, columns)
@@ -60,12 +63,12 @@ class Recorder:
         return self._text("rocpd_ustring" if self.schema == 3 else "rocpd_string", text)
 
     def api(self, number: int, name: str, text: str, start_ns: int, end_ns: int, domain: str = "hip") -> int:
-        row: dict[str, object] = {"id": OFFSET + number, "pid": described.PID, "tid": described.TID}
+        row: dict[str, object] = {"id": self.first + number, "pid": described.PID, "tid": described.TID}
         row |= {"start": start_ns, "end": end_ns, "apiName_id": self.string(name), "args_id": self.range_text(text)}
         if self.schema == 3:
             row |= {"category_id": self.string(""), "domain_id": self.string(domain)}
         self.content.add("rocpd_api", **row)
-        return OFFSET + number
+        return self.first + number
 
     def op(self, op_type: str, name: str, start_ns: int, end_ns: int, api_id: int | None) -> int:
         number = OFFSET + len(self.content.rows["rocpd_op"]) + 1
@@ -76,7 +79,7 @@ class Recorder:
             "opType_id": self.string(op_type),
         }
         signal = {"completionSignal": ""} if self.schema == 2 else {}
-        lane = {"gpuId": GPU, "queueId": described.QUEUE, "sequenceId": 0}
+        lane = {"gpuId": self.gpu, "queueId": described.QUEUE, "sequenceId": 0}
         self.content.add("rocpd_op", id=number, **lane, **signal, **times)
         if api_id is not None:
             self.content.add("rocpd_api_ops", api_id=api_id, op_id=number)
@@ -105,22 +108,54 @@ class Recorder:
         self.content.add("rocpd_kernelapi", api_ptr_id=api_id, stream="0x7", **sizes, **memory, **unknown, **name)
 
 
-def same_run(schema: int = 2) -> Content:
-    """The described run: kernels inside the graph launches have type Task and no launch facts."""
-    run, recorder = described.described_run(), Recorder(schema)
-    apis = described.API_NAMES["hip"]
+@dataclass(frozen=True)
+class Source:
+    """What a source of RPD calls kernels and copies, and whether it knows where copies ran."""
+
+    kernel: str = "Task"
+    copy: str = "CopyHostToDevice"
+    places_copies: bool = True
+
+
+ROCTRACER = Source()
+# rocprofiler-sdk: every kernel alike, copies as of GPU 0 and queue 0
+SDK = Source("KernelExecution", "MEMORY_COPY_HOST_TO_DEVICE", places_copies=False)
+
+
+def same_run(schema: int = 2, source: Source = ROCTRACER) -> Content:
+    """The described run: kernels inside the graph launches have no launch facts."""
+    recorder = Recorder(schema)
+    record(recorder, described.described_run(), source)
+    recorder.content.after.append(f"CREATE VIEW kernel AS {_KERNEL_VIEW}")
+    return recorder.content
+
+
+def record(recorder: Recorder, run: described.Run, source: Source = ROCTRACER) -> None:
+    """Calls, ranges and work of a run."""
+    apis, gpu = described.API_NAMES["hip"], recorder.gpu
     for call in run.calls:
         recorder.api(call.correlation, apis[call.kind], "", call.start_ns, call.end_ns)
     for number, marker in enumerate(run.markers, start=1 << 31):
         recorder.api(number, "UserMarker", marker.name, marker.start_ns, marker.end_ns, "roctx")
     for op in run.ops:
-        launch = OFFSET + op.correlation
-        if op.kernel is None:
-            recorder.op("CopyHostToDevice", "", op.start_ns, op.end_ns, launch)
-            recorder.copy_api(launch, described.COPY_BYTES)
-        else:
-            recorder.op("Task", op.name, op.start_ns, op.end_ns, launch)
-    recorder.content.after.append(f"CREATE VIEW kernel AS {_KERNEL_VIEW}")
+        launch = recorder.first + op.correlation
+        if op.kernel is not None:
+            recorder.op(source.kernel, op.name, op.start_ns, op.end_ns, launch)
+            continue
+        recorder.gpu = gpu if source.places_copies else 0
+        recorder.op(source.copy, "", op.start_ns, op.end_ns, launch)
+        recorder.copy_api(launch, described.COPY_BYTES)
+        recorder.gpu = gpu
+
+
+def of_clr() -> Content:
+    """HIP's own runtime as source: kernels without names, copies by the engine that made them."""
+    recorder, run = Recorder(3), described.described_run()
+    for call in run.calls:
+        recorder.api(call.correlation, described.API_NAMES["hip"][call.kind], "", call.start_ns, call.end_ns)
+    for op in run.ops:
+        kind, name = ("KernelExecution", "") if op.kernel else ("Memcpy", "SDMA")
+        recorder.op(kind, name, op.start_ns, op.end_ns, recorder.first + op.correlation)
     return recorder.content
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sample_traces.make import hipprof_database, nsys_database, rocpd_database, rocprof_v1_database, rpd_database
+from sample_traces.make import (
+    hipprof_database,
+    nsys_database,
+    rocpd_database,
+    rocprof_v1_database,
+    rpd_database,
+    two_processes,
+)
 from sample_traces.make import run_description as described
 from sample_traces.make.database import Content, write
 
@@ -53,12 +60,20 @@ def samples() -> dict[str, tuple[Content, dict[str, object]]]:
         "rocpd/two_processes.db": (_rocpd_two_processes(), two),
         "rpd/same_run.rpd": (rpd_database.same_run(), same),
         "rpd/schema_3.rpd": (rpd_database.same_run(schema=3), same),
+        "rpd/of_sdk.rpd": (rpd_database.same_run(3, rpd_database.SDK), same),
+        "rpd/of_clr.rpd": (rpd_database.of_clr(), {"kernels": same["kernels"], "nameless": same["kernels"]}),
+        "rpd/two_processes.rpd": (two_processes.rpd(), dict(two_processes.TRUTH)),
         "rpd/odd_rows.rpd": (rpd_database.odd_rows(), dict(rpd_database.ODD_ROWS_TRUTH)),
         "nsys_sqlite/same_run.sqlite": (nsys_database.same_run(), same),
         "nsys_sqlite/two_processes.sqlite": (nsys_database.two_processes(), dict(nsys_database.TWO_PROCESSES_TRUTH)),
+        "nsys_sqlite/visible_devices.sqlite": (
+            nsys_database.visible_devices(),
+            dict(nsys_database.VISIBLE_DEVICES_TRUTH),
+        ),
         "hipprof_db/same_run.db": (hipprof_database.same_run(), same),
         "hipprof_db/two_workers.db": (hipprof_database.two_workers(), dict(hipprof_database.TWO_WORKERS_TRUTH)),
         "rocprof_v1_db/same_run.db": (rocprof_v1_database.same_run(), same),
+        "rocprof_v1_db/two_processes.db": (two_processes.rocprof_v1_db(), dict(two_processes.TRUTH)),
         "broken/rocpd_no_dispatches.db": (_rocpd_no_dispatches(), {"kernels": 0, "refused": True}),
         "broken/nsys_graph_level_only.sqlite": (
             nsys_database.graph_level_only(),

@@ -49,14 +49,18 @@ def _has(*names: str) -> Callable[[Sequence[str]], bool]:
 _COPIES = ("[CUDA memcpy", "[CUDA memset")
 _NSYS = Table(_has("Start", "Duration", "CorrId", "GrdX", "Name"), lambda row: not row["Name"].startswith(_COPIES))
 _TABLES = {
-    "rocprof_v1_csv": Table(lambda cells: cells[:1] == ["Index"] and "KernelName" in cells),
+    "rocprof_v1_csv": Table(_has("Index", "KernelName")),
     "ascend_csv": Table(_has("Name", "Accelerator Core", "Duration"), lambda row: row["Type"] != "MEMCPY_ASYNC"),
-    "plain_table": Table(_has("name", "start_ns", "end_ns"), lambda row: row.get("kind") not in ("memcpy", "memset")),
+    "plain_table": Table(
+        # a table of another profiler with damaged titles may still have these
+        lambda cells: {"name", "start_ns", "end_ns"} <= set(cells) or {"Name", "Start", "Duration"} <= set(cells),
+        lambda row: row.get("kind") not in ("memcpy", "memset") and not row.get("Name", "").startswith(_COPIES),
+    ),
     "rocprofv3_csv": Table(_has("Agent_Id", "Kernel_Name", "Start_Timestamp", "End_Timestamp")),
 }
 _DISPATCHES = Table(_has("Dispatch_ID", "GPU_ID", "Kernel_Name", "Start_Timestamp"))
 _ACTIVITY = Table(_has("Domain", "Operation", "Kernel_Name", "Stop_Timestamp"), lambda row: row["Kernel_Name"] != "")
-_SUMS = Table(lambda cells: cells[:5] == ["Name", "Calls", "TotalDurationNs", "AverageNs", "Percentage"])
+_SUMS = Table(_has("Name", "Calls", "TotalDurationNs", "AverageNs", "Percentage"))
 _NSYS_SUMS = Table(_has("Time", "Total Time", "Instances", "Name"))
 _NSYS_ENDS = (
     "Processing [",
@@ -84,7 +88,8 @@ def _ends_report(cells: Sequence[str]) -> bool:
 def _rocprofv2(data: bytes) -> int:
     dispatches = list(rows_of(data, _DISPATCHES))
     if dispatches and all("XCC_Index" in row for row in dispatches):
-        return len({(row.get("PID"), row["Dispatch_ID"], row["GPU_ID"]) for row in dispatches})
+        owner = ("PID", "Dispatch_ID", "GPU_ID", "Queue_ID", "Kernel_Name")
+        return len({tuple(row.get(name) for name in owner) for row in dispatches})
     return len(dispatches) or _counted(data, _ACTIVITY)
 
 

@@ -27,6 +27,7 @@ OTHER_SIZES = {
     "rpd/odd_rows.rpd": 5,
 }
 SAME_RUN, KERNEL_NAMES, TWO_RUNS = 63, 6, 126
+OTHER_SIZES["nsys_sqlite/visible_devices.sqlite"] = TWO_RUNS
 CHEAP = [sample for sample in SAMPLES if sample.family != PROTOBUF and sample.weight >= 1]
 KINETO = next(sample for sample in SAMPLES if sample.format == "kineto")
 

@@ -29,6 +29,7 @@ NAMED = (
     "rocprofv2_csv/results_4242.csv",
     "rocprofv2_csv/hcc_ops_trace_4242.csv",
     "nsys_csv/beside_cuda_gpu_trace.csv",
+    "rpd/of_sdk.rpd",
 )
 FILES = sorted(
     {str(p.relative_to(run.SAMPLES)) for p in run.SAMPLES.glob("*/same_run.*") if not p.name.endswith(".truth.json")}
@@ -139,6 +140,15 @@ def test_ranges(case: tuple[Trace, set[str]]) -> None:
         expected = [(name, start, start + length) for start, (name, _, length) in zip(starts, printed, strict=True)]
         assert all(abs(at - start) <= 250 for at, (_, start, _) in zip(starts, run.expected_markers(), strict=True))
     assert run.marker_rows(trace) == expected
+
+
+@pytest.mark.parametrize("name", [*FILES, "perfetto/rocprof_sys.proto", "perfetto/rocprof_sys_node.proto"])
+def test_all_work_is_on_one_device(name: str) -> None:
+    """Copies of recorders that number devices otherwise, or not at all, run on none of their own."""
+    path = run.SAMPLES / name
+    trace = detect(path).read(path, ReadOptions())
+    assert trace.gpu_ops["device"].n_unique() == 1
+    assert trace.gpu_ops["pid"].drop_nulls().n_unique() <= 1
 
 
 def test_a_rank_that_the_user_names_is_kept() -> None:
