@@ -1,7 +1,7 @@
 """The described run by two processes at once, each on its own device, in formats that can hold both.
 
-Both number their calls alike: only the process tells which call launched a kernel. The second is 137 us behind, so that a
-reader that mixes them up has kernels before their launch.
+Both number their calls alike: only the process tells which call launched a kernel. The second is 137 us behind, so that
+a reader that mixes them up has kernels before their launch.
 """
 
 from __future__ import annotations
