@@ -11,7 +11,7 @@ from trace_budget.schema.option import option
 from trace_budget.schema.values import file_with
 
 if TYPE_CHECKING:
-    from trace_budget.schema.page import Curve
+    from trace_budget.schema.page import Picture
     from trace_budget.schema.pictures import Drawn
 
 SUFFIXES = (".svg", ".png", ".txt")
@@ -36,7 +36,7 @@ def refuse_plot(plot: Path | None, *, force: bool) -> None:
         refuse_existing(plot, overwrite=force)
 
 
-def plotted(plot: Path | None, picture: Callable[[], Curve | Drawn]) -> tuple[File, ...]:
+def plotted(plot: Path | None, picture: Callable[[], Picture | Drawn]) -> tuple[File, ...]:
     """The file with the picture, which is worked out when the answer is out; none where none was asked for."""
     if plot is None:
         return ()

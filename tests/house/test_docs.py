@@ -39,6 +39,16 @@ def test_generated_pages_are_fresh(maker: str, page: str) -> None:
     assert (ROOT / "docs" / page).read_text(encoding="utf-8") == expected(), f"run docs/make/{maker}.py"
 
 
+def test_pictures_of_the_docs_are_fresh_and_small() -> None:
+    maker = generator("pictures_page")
+    drawn = dict(maker.pictures())
+    files = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "pictures").glob("*.svg")}
+    assert files == drawn, "run docs/make/pictures_page.py"
+    assert max(map(len, files.values())) < 20_000
+    shown = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    assert all(f"(pictures/{name}.svg)" in shown for name in files)
+
+
 def test_every_command_has_a_row_in_the_docs_and_in_the_readme() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")

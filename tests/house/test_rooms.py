@@ -71,7 +71,7 @@ def test_every_renderer_has_a_file_and_every_file_a_renderer() -> None:
 
 
 def test_renderers_know_only_the_report() -> None:
-    known = {"contracts", "schema", "labels", "text", "units", "errors", "_version", "render"}
+    known = {"contracts", "schema", "drawings", "labels", "text", "units", "errors", "_version", "render"}
     found = {
         f"{name_of(path)}:{node.lineno}: {node.module}"
         for path in (SRC / "render").rglob("*.py")

@@ -9,6 +9,7 @@ import polars as pl
 
 from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.analysis.kernels import kernel_table, layer_map, op_table
+from trace_budget.projection.names import matching
 from trace_budget.schema.findings import Found, Int64Array
 from trace_budget.schema.page import Histogram, KernelBars, LayerMap, Mark, StepTimes
 from trace_budget.units import NS_PER_US, us_from_ns
@@ -33,6 +34,13 @@ def heaviest(found: Found) -> Marked:
     ops = op_table(found.trace, found.steps, found.layers, found.overlap)
     name = kernel_table(found.trace, found.steps, found.layers, found.overlap)["kernel"][0]
     return Marked(name, ops.filter(pl.col("name").cast(pl.String) == name)["op_id"].to_numpy(), (name,))
+
+
+def named(found: Found, kernel: str | None) -> Marked:
+    """The kernels of the counted steps that a pattern means; none without one."""
+    rows = kernel_table(found.trace, found.steps, found.layers, found.overlap)["kernel"].to_list()
+    names = tuple(matching(kernel, rows)) if kernel else ()
+    return Marked(kernel or "", np.array([], dtype=np.int64), names)
 
 
 def layer_picture(found: Found, marked: Marked) -> LayerMap | None:

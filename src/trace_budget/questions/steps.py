@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from trace_budget.asking import EVERYTHING, Traced, opened
+from trace_budget.asking import EVERYTHING, Force, Inputs, Traced, TracePath, opened
+from trace_budget.plotting import plot_option, plotted, refuse_plot
+from trace_budget.schema.answer import Answer
 from trace_budget.schema.options import Scope
 
 if TYPE_CHECKING:
+    from trace_budget.schema.page import StepTimes
     from trace_budget.schema.report import Report
+    from trace_budget.schema.trace import Trace
 
 EXAMPLES = (
     "trace-budget steps decode.json.gz",
     "trace-budget steps decode.json.gz --phase prefill --format json",
 )
+
+Plot = Annotated[Path | None, plot_option("Also draw step after step (-: here).")]
 
 
 def steps(trace: Traced, scope: Scope = EVERYTHING) -> Report:
@@ -22,3 +29,18 @@ def steps(trace: Traced, scope: Scope = EVERYTHING) -> Report:
     from trace_budget.reports import structure
 
     return structure.steps_report(analyse(opened(trace), scope))
+
+
+def picture_of(trace: Trace, scope: Scope = EVERYTHING) -> StepTimes:
+    """Step times in order, with what was left out."""
+    from trace_budget.api import analyse
+    from trace_budget.pages.pictures import step_times
+
+    return step_times(analyse(trace, scope))
+
+
+def command(trace: TracePath, scope: Scope, inputs: Inputs, plot: Plot = None, force: Force = False) -> Answer:
+    """The steps: phase, window, busy and host time."""
+    refuse_plot(plot, force=force)
+    read = inputs.open(trace)
+    return Answer(steps(read, scope), plotted(plot, lambda: picture_of(read, scope)))
