@@ -71,7 +71,7 @@ def test_a_full_temporary_folder_is_not_blamed_on_the_archive(
 ) -> None:
     archive(tmp_path / "d.tar", [longer(few, 1.0)])
 
-    told = archives.told_when_full
+    told = archives.error_when_full
 
     @contextmanager
     def full(source: Path) -> Iterator[None]:
@@ -80,7 +80,7 @@ def test_a_full_temporary_folder_is_not_blamed_on_the_archive(
         yield
 
     with monkeypatch.context() as patched:
-        patched.setattr(archives, "told_when_full", full)
+        patched.setattr(archives, "error_when_full", full)
         failed = batch(tmp_path, tmp_path / "out", QUESTION, Workers("here")).table("failures")
     assert failed["code"].to_list() == ["unreachable"]
     assert "no room for a temporary copy" in failed["reason"][0]

@@ -4,7 +4,7 @@ import pytest
 
 from trace_budget.batches.identify import Identity
 from trace_budget.batches.jobs import job_labels, sort_out
-from trace_budget.batches.names import told_by
+from trace_budget.batches.names import facts_in_path
 from trace_budget.batches.sources import Source
 from trace_budget.errors import UsageError
 from trace_budget.readers.rank_names import job_facts, rank_in, shared_name
@@ -26,19 +26,19 @@ def one(relative: str, digest: str = "d", rank: int | None = None, world: int | 
     ],
 )
 def test_usual_spellings(path: str, model: str | None, batch_size: int | None) -> None:
-    told = told_by(path)
-    assert (told.model, told.batch_size, dict(told.tags)) == (model, batch_size, {})
+    facts = facts_in_path(path)
+    assert (facts.model, facts.batch_size, dict(facts.tags)) == (model, batch_size, {})
 
 
 def test_a_pattern_comes_first_and_may_name_tags() -> None:
-    told = told_by("acme_v2/bs4/tp8.json", r"(?P<model>[^/]+)/bs(?P<batch_size>\d+)/tp(?P<tp>\d+)")
-    assert (told.model, told.batch_size, dict(told.tags)) == ("acme_v2", 4, {"tp": "8"})
+    facts = facts_in_path("acme_v2/bs4/tp8.json", r"(?P<model>[^/]+)/bs(?P<batch_size>\d+)/tp(?P<tp>\d+)")
+    assert (facts.model, facts.batch_size, dict(facts.tags)) == ("acme_v2", 4, {"tp": "8"})
 
 
 @pytest.mark.parametrize(("text", "why"), [("(", "not a regular expression"), ("bs[0-9]+", "names no group")])
 def test_patterns_that_say_nothing(text: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        told_by("x", text)
+        facts_in_path("x", text)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from batches.datasets import QUESTION
 from batches.variants import longer
 from trace_budget.batches.dataset import failure_name
-from trace_budget.batches.names import told_by
+from trace_budget.batches.names import facts_in_path
 from trace_budget.batches.run import Workers, batch
 from trace_budget.readers.rank_names import rank_in
 
@@ -42,12 +42,12 @@ def test_failures_of_names_that_look_alike_keep_files_of_their_own() -> None:
 
 @pytest.mark.parametrize("number", ["9223372036854775808", "9" * 30, "9" * 200])
 def test_numbers_beyond_every_column_are_no_rank_and_no_batch_size(number: str) -> None:
-    assert told_by(f"Llama-3-8B_bs{number}.json.gz").batch_size is None
+    assert facts_in_path(f"Llama-3-8B_bs{number}.json.gz").batch_size is None
     assert rank_in(f"rank{number}.json.gz") is None
 
 
 def test_the_largest_numbers_that_fit() -> None:
-    assert told_by("Llama-3-8B_bs9223372036854775807.json").batch_size == 9223372036854775807
+    assert facts_in_path("Llama-3-8B_bs9223372036854775807.json").batch_size == 9223372036854775807
     assert rank_in("rank999999999.json") == 999999999
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from trace_budget.batches.dataset import SUFFIX, Dataset, failure_name
 from trace_budget.batches.identify import Identity
-from trace_budget.batches.jobs import Sorted
+from trace_budget.batches.jobs import Plan
 from trace_budget.errors import OutputError
 from trace_budget.schema.dataset import FAILURES
 from trace_budget.text import safe
@@ -28,7 +28,7 @@ def stem_of(identity: Identity, again: bool = False) -> str:
     return failure_name(identity.trace_id, identity.source.relative, again).removesuffix(SUFFIX)
 
 
-def account(dataset: Dataset, plan: Sorted) -> Account:
+def account(dataset: Dataset, plan: Plan) -> Account:
     """Find the run or the failure of everything that was planned.
 
     Raises OutputError naming what is missing: the dataset was removed, replaced or thinned out during the work.

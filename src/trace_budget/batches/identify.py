@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trace_budget import readers
-from trace_budget.batches.located import fetched
+from trace_budget.batches.local_copy import fetched
 from trace_budget.batches.sources import MEMBER, Source
 from trace_budget.batches.unforeseen import ENDS, unforeseen
 from trace_budget.contracts import PACKINGS, Head
@@ -22,7 +22,7 @@ from trace_budget.io.parquet_folder import table_names
 from trace_budget.io.probe import PROBE_BYTES, probe
 from trace_budget.io.sqlite import MAGIC
 from trace_budget.io.store import file_system, is_url, reading_from
-from trace_budget.io.temp import NoRoomError, scratch_folder, told_when_full
+from trace_budget.io.temp import NoRoomError, error_when_full, scratch_folder
 from trace_budget.readers.rank_names import job_facts, rank_in
 
 _TELLING = r"trace|profile|(?:^|[-_.])(?:rank|TP)[-_]?\d"
@@ -171,7 +171,7 @@ def _remote(source: Source) -> Iterator[Identity]:
     digest = hashlib.blake2b(f"{source.checksum} {source.size_bytes}".encode(), digest_size=16).hexdigest()
     with scratch_folder(source.address) as folder:
         head = folder / source.name
-        with told_when_full(source.address):
+        with error_when_full(source.address):
             head.write_bytes(first)
         if first.startswith(MAGIC):
             yield Identity(source, digest, rank_in(source.name))

@@ -20,7 +20,7 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Sorted:
+class Plan:
     """All that was found: traces to analyse, files refused at first sight, files that accompany others, copies.
 
     `copies` pairs each copy with the identity that stands for it.
@@ -32,7 +32,7 @@ class Sorted:
     copies: tuple[tuple[Identity, Identity], ...]
 
 
-def sort_out(found: Iterable[Identity]) -> Sorted:
+def sort_out(found: Iterable[Identity]) -> Plan:
     """Put every identity where it belongs; of files with one content the first in order of path stands for all."""
     ordered = sorted(found, key=lambda one: (one.source.relative, one.source.address))
     refused = tuple(one for one in ordered if one.refusal)
@@ -45,7 +45,7 @@ def sort_out(found: Iterable[Identity]) -> Sorted:
             copies.append((one, first[one.trace_id]))
     labels = job_labels(list(first.values()))
     planned = tuple(Planned(one, label) for one, label in zip(first.values(), labels, strict=True))
-    return Sorted(planned, refused, tuple(one for one in good if one in companions), tuple(copies))
+    return Plan(planned, refused, tuple(one for one in good if one in companions), tuple(copies))
 
 
 def _companions(found: Sequence[Identity]) -> frozenset[Identity]:

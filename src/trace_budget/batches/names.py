@@ -26,7 +26,7 @@ COLUMNS = ("model", "device", "batch_size")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PathFacts:
     """What a path tells; None where it is silent. `tags` holds what else a pattern names."""
 
     model: str | None = None
@@ -44,7 +44,7 @@ def checked_pattern(text: str) -> Expression:
     return pattern
 
 
-def told_by(relative: str, name_pattern: str | None = None) -> Told:
+def facts_in_path(relative: str, name_pattern: str | None = None) -> PathFacts:
     """What the path below the folder given tells; a pattern of the user comes before the usual spellings."""
     found: dict[str, str] = {}
     shown = safe(relative)
@@ -57,4 +57,4 @@ def told_by(relative: str, name_pattern: str | None = None) -> Told:
     tags = {name: value for name, value in sorted(found.items()) if name not in COLUMNS}
     number = int(batch) if batch.isdecimal() else None
     fits = number is not None and number <= _MOST
-    return Told(found.get("model"), found.get("device"), number if fits else None, tags)
+    return PathFacts(found.get("model"), found.get("device"), number if fits else None, tags)

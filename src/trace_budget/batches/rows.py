@@ -8,7 +8,7 @@ import polars as pl
 
 from trace_budget.analysis.kernels import kernel_table, layer_map, op_table
 from trace_budget.batches.jobs import Planned
-from trace_budget.batches.names import Told
+from trace_budget.batches.names import PathFacts
 from trace_budget.batches.question import Question
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.project import Projection
@@ -39,7 +39,7 @@ def rank_of(trace: Trace, planned: Planned) -> int | None:
     return next((rank for rank in known if rank is not None), None)
 
 
-def run_row(planned: Planned, told: Told, found: Found) -> Row:
+def run_row(planned: Planned, facts: PathFacts, found: Found) -> Row:
     """The row of `runs`."""
     trace, steps, layers = found.trace, found.steps, found.layers
     used = steps.frame.filter(pl.col("used"))
@@ -49,12 +49,12 @@ def run_row(planned: Planned, told: Told, found: Found) -> Row:
         "trace_id": planned.identity.trace_id,
         "path": safe(planned.identity.source.relative),
         "format": trace.format,
-        "model": told.model,
-        "device": trace.device_name or told.device,
+        "model": facts.model,
+        "device": trace.device_name or facts.device,
         "vendor": trace.vendor,
         "phase": steps.phase,
-        "batch_size": int(batch) if isinstance(batch, int | float) else told.batch_size,
-        "tags": [{"key": key, "value": value} for key, value in told.tags.items()],
+        "batch_size": int(batch) if isinstance(batch, int | float) else facts.batch_size,
+        "tags": [{"key": key, "value": value} for key, value in facts.tags.items()],
         "job": safe(planned.job),
         "rank": rank_of(trace, planned),
         "world_size": trace.world_size if trace.world_size is not None else planned.identity.world_size,
@@ -101,31 +101,31 @@ def _keyed(frame: pl.DataFrame, trace_id: str, rank: int | None, phase: str | No
 
 def projected_row(projection: Projection, candidate: Candidate) -> Row:
     """The row of `projections`, but for its keys; the figures are those of the JSON document of `project`."""
-    told = verdict_of(projection)
+    figures = verdict_of(projection)
     return {
         "candidate": candidate.id,
         "outcome": "projected",
-        "kernel": told.matched.kernel,
-        "calls_per_step": told.matched.calls_per_step,
-        "layers": told.matched.layers,
-        "layers_hit": told.matched.layers_hit,
-        "median_us": told.matched.dur_us.median,
-        "step_us": told.token.step_us,
-        "token_us": told.token.token_us,
-        **_spread("saving_per_call", "us", told.saving_us_per_call),
-        "saving_per_step_naive_us": told.saving_us_per_step.naive,
-        **_spread("saving_per_step", "us", told.saving_us_per_step),
-        **_spread("saving_per_token", "us", told.saving_us_per_token),
-        "naive_pct": told.pct.naive,
-        **_spread("saving", "pct", told.pct),
-        "ceiling_pct": told.pct.ceiling,
-        "target_pct": told.required.target_pct,
-        "required_us_per_call": told.required.us_per_call,
-        "dilution": told.model.dilution,
-        **{q: told.evidence[q.upper()].grade for q in QUESTIONS},
-        "verdict": told.verdict,
-        "reason": told.reason,
-        "why": told.why,
+        "kernel": figures.matched.kernel,
+        "calls_per_step": figures.matched.calls_per_step,
+        "layers": figures.matched.layers,
+        "layers_hit": figures.matched.layers_hit,
+        "median_us": figures.matched.dur_us.median,
+        "step_us": figures.token.step_us,
+        "token_us": figures.token.token_us,
+        **_spread("saving_per_call", "us", figures.saving_us_per_call),
+        "saving_per_step_naive_us": figures.saving_us_per_step.naive,
+        **_spread("saving_per_step", "us", figures.saving_us_per_step),
+        **_spread("saving_per_token", "us", figures.saving_us_per_token),
+        "naive_pct": figures.pct.naive,
+        **_spread("saving", "pct", figures.pct),
+        "ceiling_pct": figures.pct.ceiling,
+        "target_pct": figures.required.target_pct,
+        "required_us_per_call": figures.required.us_per_call,
+        "dilution": figures.model.dilution,
+        **{q: figures.evidence[q.upper()].grade for q in QUESTIONS},
+        "verdict": figures.verdict,
+        "reason": figures.reason,
+        "why": figures.why,
         "reading": projection.readings[0].label if projection.readings else None,
         "readings": len(projection.readings) or None,
         "readings_agree": agree(projection.readings) if projection.readings else None,

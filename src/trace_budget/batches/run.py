@@ -14,7 +14,7 @@ from trace_budget.batches.conservation import Account, account, stem_of
 from trace_budget.batches.dataset import Dataset
 from trace_budget.batches.engines import Engine, engine
 from trace_budget.batches.identify import Identity, identify
-from trace_budget.batches.jobs import Planned, Sorted, sort_out
+from trace_budget.batches.jobs import Plan, Planned, sort_out
 from trace_budget.batches.names import checked_pattern
 from trace_budget.batches.question import Question
 from trace_budget.batches.sources import Source, find_sources
@@ -124,7 +124,7 @@ def _looked_at(team: Engine, sources: list[Source], progress: Progress | None) -
 
 
 def _answered(
-    dataset: Dataset, plan: Sorted, team: Engine, progress: Progress | None, retry_failed: bool, others: int
+    dataset: Dataset, plan: Plan, team: Engine, progress: Progress | None, retry_failed: bool, others: int
 ) -> Batch:
     finished, failures = dataset.finished(), dataset.stems(FAILURES.name)
     _record_sorted(dataset, plan, failures)
@@ -156,7 +156,7 @@ def _died(task: Task, reason: str) -> str:
     return f"{task.planned.identity.source.relative}: {reason}"
 
 
-def _record_sorted(dataset: Dataset, plan: Sorted, known: frozenset[str]) -> None:
+def _record_sorted(dataset: Dataset, plan: Plan, known: frozenset[str]) -> None:
     """Rows for what was refused at first sight and for what accompanies another file."""
     refused = [(one, Trouble(FAILED, one.code, one.refusal)) for one in plan.refused]
     text = "read together with the kernel trace beside it"
@@ -197,7 +197,7 @@ def _forget_superseded(dataset: Dataset, everything: Sequence[Identity], stems: 
             dataset.remove_failure(f"{stem}.parquet")
 
 
-def _record_copies(dataset: Dataset, plan: Sorted) -> None:
+def _record_copies(dataset: Dataset, plan: Plan) -> None:
     """Rows for files with the content of another: as that one where it gave no run, else left out."""
     known = dataset.stems(FAILURES.name)
     new = [(copy, first) for copy, first in plan.copies if stem_of(copy) not in known]

@@ -10,8 +10,8 @@ from trace_budget import api
 from trace_budget.batches import rows
 from trace_budget.batches.dataset import Dataset, failure_name
 from trace_budget.batches.jobs import Planned
-from trace_budget.batches.located import located
-from trace_budget.batches.names import told_by
+from trace_budget.batches.local_copy import local_copy
+from trace_budget.batches.names import facts_in_path
 from trace_budget.batches.question import Question
 from trace_budget.batches.unforeseen import ENDS, unforeseen
 from trace_budget.errors import InputError, NotInTraceError, OutputError, TraceBudgetError
@@ -89,12 +89,12 @@ def trouble_of(error: BaseException, planned: Planned) -> Trouble:
         if "async_llm" in source.name:
             return Trouble(LEFT_OUT, "frontend", f"{source.relative}: the frontend process of an engine")
         place = f"{source.relative}{error.where.rpartition(source.name)[2] if source.name in error.where else ''}"
-        told = TraceBudgetError(
+        placed = TraceBudgetError(
             error.message, where=place, expected=error.expected, found=error.found, advice=error.advice
         )
         code = "not_in_trace" if isinstance(error, NotInTraceError) else "unreadable_input"
         code = "unreachable" if isinstance(error, NoRoomError | ChangedError) else code
-        return Trouble(FAILED, code, told.line())
+        return Trouble(FAILED, code, placed.line())
     if isinstance(error, OSError):
         return Trouble(FAILED, "unreachable", f"{source.relative}: {error.strerror or error}")
     code, reason = unforeseen(error, source.relative)
@@ -115,7 +115,7 @@ class ChangedError(InputError):
 
 def _tables(task: Task) -> dict[str, pl.DataFrame]:
     question, planned = task.question, task.planned
-    with located(planned.identity.source) as path:
+    with local_copy(planned.identity.source) as path:
         trace = api.open_trace(path, question.from_format, None, question.trace_processor)
         _workload(trace)
         found = api.analyse(trace, question.scope)
@@ -149,7 +149,7 @@ def tables_of(found: Found, planned: Planned, question: Question) -> dict[str, p
     import polars as pl
 
     trace_id, rank = str(planned.identity.trace_id), rows.rank_of(found.trace, planned)
-    told = told_by(planned.identity.source.relative, question.name_pattern)
+    facts = facts_in_path(planned.identity.source.relative, question.name_pattern)
     phases = _by_phase(found, question)
     projected = [_projected(phases, candidate, question) for candidate in question.candidates]
     return {
@@ -157,7 +157,7 @@ def tables_of(found: Found, planned: Planned, question: Question) -> dict[str, p
         KERNELS.name: pl.concat([rows.kernel_rows(trace_id, rank, each) for each in phases]),
         LAYERS.name: pl.concat([rows.layer_rows(trace_id, rank, each) for each in phases]),
         PROJECTIONS.name: rows.projection_rows(trace_id, rank, found.steps.phase, projected),
-        RUNS.name: rows.runs_table(rows.run_row(planned, told, found)),
+        RUNS.name: rows.runs_table(rows.run_row(planned, facts, found)),
     }
 
 

@@ -17,7 +17,7 @@ from typing import IO, cast
 
 from trace_budget.errors import InputError
 from trace_budget.io.inflate import CHUNK_BYTES, PlainStream, compression_of, limits
-from trace_budget.io.temp import scratch_folder, told_when_full
+from trace_budget.io.temp import error_when_full, scratch_folder
 
 _TAR_MAGIC = slice(257, 262)
 _LONGEST_NAME_BYTES = 255
@@ -116,7 +116,7 @@ class _Budget:
         self._copied = 0
 
     def copy(self, source: IO[bytes], target: Path) -> None:
-        with told_when_full(self._path), target.open("wb") as file:
+        with error_when_full(self._path), target.open("wb") as file:
             while chunk := source.read(CHUNK_BYTES):
                 self._copied += len(chunk)
                 if self._copied > self._bound:

@@ -20,7 +20,7 @@ from urllib.parse import quote
 from trace_budget.errors import InputError
 from trace_budget.io.existing import is_file
 from trace_budget.io.inflate import CHUNK_BYTES, PlainStream
-from trace_budget.io.temp import scratch_folder, told_when_full
+from trace_budget.io.temp import error_when_full, scratch_folder
 
 if TYPE_CHECKING:
     import polars as pl
@@ -111,7 +111,7 @@ def _pending_changes(path: Path) -> list[Path]:
 def _copied(path: Path, pending: Sequence[Path], folder: Path) -> tuple[Path, str]:
     for source in (path, *pending):
         try:
-            with told_when_full(path):
+            with error_when_full(path):
                 shutil.copyfile(source, folder / source.name)
         except OSError as error:
             advice = "Let the profiler close the database."
@@ -126,7 +126,7 @@ def _inflated(path: Path, stack: ExitStack) -> tuple[Path, str]:
         if stream.compression not in ("gzip", "zstd"):
             return path, ""
         copy = stack.enter_context(scratch_folder(path)) / "database"
-        with told_when_full(path), copy.open("wb") as target:
+        with error_when_full(path), copy.open("wb") as target:
             while chunk := stream.read(CHUNK_BYTES):
                 target.write(chunk)
         return copy, stream.damage

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from trace_budget.errors import InputError
-from trace_budget.io.temp import scratch_folder, told_when_full
+from trace_budget.io.temp import error_when_full, scratch_folder
 
 STDIN = "-"
 
@@ -24,7 +24,7 @@ def searchable(path: Path | str) -> Iterator[Path | str]:
         raise InputError("nothing comes by standard input", where=STDIN, advice="Pipe a trace in, or name a file.")
     with scratch_folder(STDIN) as folder:
         copy = folder / "stdin"
-        with told_when_full(STDIN), copy.open("wb") as file:
+        with error_when_full(STDIN), copy.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
         if not copy.stat().st_size:
             raise InputError("nothing comes by standard input", where=STDIN, advice="Pipe a trace in, or name a file.")

@@ -29,7 +29,7 @@ def scratch_folder(source: Path | str) -> Iterator[Path]:
 
 
 @contextmanager
-def told_when_full(source: Path | str) -> Iterator[None]:
+def error_when_full(source: Path | str) -> Iterator[None]:
     """Around the writing of a copy of `source` to the folder for temporary files: NoRoomError when that is full."""
     try:
         yield

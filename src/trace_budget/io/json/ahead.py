@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from trace_budget.io.json.segment import Piece
-from trace_budget.io.json.stream import Cut, ObjectStream
+from trace_budget.io.json.stream import ObjectStream, Section
 
 T = TypeVar("T")
 THREADS = min(2, os.cpu_count() or 1)
@@ -28,7 +28,7 @@ S = TypeVar("S", bound=Scanned)
 
 @dataclass(frozen=True, slots=True)
 class _Ahead(Generic[S]):
-    cut: Cut
+    cut: Section
     found: Future[S | None]
 
 
@@ -77,7 +77,7 @@ class AheadStream(ObjectStream[T], Generic[T, S]):
                 self._kept(rest)
         return rest, final
 
-    def _taken(self, cut: Cut, found: S | None) -> tuple[list[T] | S, Piece[T]]:
+    def _taken(self, cut: Section, found: S | None) -> tuple[list[T] | S, Piece[T]]:
         """One segment's objects, and where in it reading stopped."""
         if found is not None and found.stop == len(cut.buffer):
             piece: Piece[T] = Piece([], found.stop)
@@ -90,7 +90,7 @@ class AheadStream(ObjectStream[T], Generic[T, S]):
         self.ended = piece.ended
         return (piece.objects if found is None else found), piece
 
-    def _give_back(self, cut: Cut, ahead: deque[_Ahead[S]], rest: bytes) -> None:
+    def _give_back(self, cut: Section, ahead: deque[_Ahead[S]], rest: bytes) -> None:
         """Undo the reading ahead after a segment that did not end where it was cut: it would be cut in other places.
 
         `rest` is what was read and not cut yet.

@@ -26,7 +26,7 @@ _PADDING = b", \t\r\n\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Section:
     """A piece of the array between `[` and `]`, and the text behind it from the comma on; no piece, no place to cut."""
 
     buffer: bytearray
@@ -125,17 +125,17 @@ class ObjectStream(Generic[T]):
         """Count the keys that are no text in what was read of a segment."""
         self.damage.broken_keys += broken_keys(buffer if stop == len(buffer) else buffer[:stop])
 
-    def _cut(self, rest: bytes) -> Cut:
+    def _cut(self, rest: bytes) -> Section:
         """Read on and cut where an object ends."""
         more = self._plain.parts(max(self._segment_bytes, len(rest)))
         buffer = bytearray().join((b"[", rest, *more))
         final = not any(more)
         comma = len(buffer.rstrip(_PADDING)) if final else boundary(buffer)
         if comma < 0:
-            return Cut(bytearray(), bytes(buffer), final=False)
+            return Section(bytearray(), bytes(buffer), final=False)
         after = bytes(buffer[comma:])
         buffer[comma:] = b"]"
-        return Cut(buffer, after, final)
+        return Section(buffer, after, final)
 
     def _kept(self, rest: bytes) -> bytes:
         if len(rest) > LONGEST_BYTES:

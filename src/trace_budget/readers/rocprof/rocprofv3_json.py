@@ -116,13 +116,13 @@ def _recorded_twice(processes: list[records.Process]) -> tuple[Caveat, ...]:
     return (Caveat("several_documents", text, twice, "warning"),) if twice else ()
 
 
-def _nameless(found: list[records.Found]) -> tuple[Caveat, ...]:
+def _nameless(found: list[records.ProcessRecords]) -> tuple[Caveat, ...]:
     count = sum(process.nameless for process in found)
     text = "dispatches have no entry among the kernel symbols: they are named by their number"
     return (Caveat("nameless_kernels", text, count, "warning"),) if count else ()
 
 
-def _device_name(found: list[records.Found]) -> str | None:
+def _device_name(found: list[records.ProcessRecords]) -> str | None:
     """The name of the device with most work."""
     busiest = max(found, key=lambda process: process.dispatches)
     devices = busiest.ops["device"].drop_nulls().mode().sort().to_list()

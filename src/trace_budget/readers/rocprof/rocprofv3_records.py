@@ -181,7 +181,7 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ProcessRecords:
     """One process's records, named like the declared tables.
 
     `nameless` dispatches have no symbol; `lost` ids and sizes are beyond 64 bits, and unknown.
@@ -223,11 +223,11 @@ class Process:
             self._blocks[part].append(block)
             self._lost += lost
 
-    def read(self) -> Found:
+    def read(self) -> ProcessRecords:
         """The records as columns: names as codes, devices as numbers, `none` as null."""
         kernels, nameless = self._kernels()
         gpus = (agent for agent in self._agents if agent.type == _GPU)
-        return Found(
+        return ProcessRecords(
             pl.concat([kernels, self._copies()], how="diagonal"),
             self._named(self._rows("hip_api"), self._names.calls).drop("to_host"),
             self._markers(),

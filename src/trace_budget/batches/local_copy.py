@@ -10,11 +10,11 @@ from pathlib import Path
 from trace_budget.batches.sources import Source
 from trace_budget.io.archive import member
 from trace_budget.io.store import file_system, is_url, reading_from
-from trace_budget.io.temp import scratch_folder, told_when_full
+from trace_budget.io.temp import error_when_full, scratch_folder
 
 
 @contextmanager
-def located(source: Source) -> Iterator[Path]:
+def local_copy(source: Source) -> Iterator[Path]:
     """The local file of a source; copies vanish afterwards. Raises InputError when it cannot be fetched or unpacked."""
     with ExitStack() as stack:
         path = stack.enter_context(fetched(source.address)) if is_url(source.address) else Path(source.address)
@@ -29,7 +29,7 @@ def fetched(address: str) -> Iterator[Path]:
         copy = folder / Path(path).name
         with (
             reading_from(address),
-            told_when_full(address),
+            error_when_full(address),
             system.open(path, "rb") as remote,
             copy.open("wb") as target,
         ):
