@@ -15,9 +15,9 @@ from projection.random_traces import traces
 from trace_budget import api
 from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.rank import rank
-from trace_budget.projection.replay.ground import Claim, Ground, Interval, interval
 from trace_budget.projection.replay.propagation import propagate
-from trace_budget.projection.target import Site, common_ground, site_of, target_of
+from trace_budget.projection.replay.schedule import Claim, Interval, Schedule, interval
+from trace_budget.projection.target import Site, common_schedule, site_of, target_of
 from trace_budget.schema import build
 from trace_budget.schema.options import Change, Policy, Range, Selection, TokenInput
 from trace_budget.schema.trace import Trace
@@ -34,9 +34,9 @@ crowded = st.builds(
 )  # fmt: skip
 
 
-def prepared(trace: Trace) -> tuple[Site, Ground]:
+def prepared(trace: Trace) -> tuple[Site, Schedule]:
     site = site_of(api.analyse(trace))
-    return site, common_ground([site], "auto")
+    return site, common_schedule([site], "auto")
 
 
 def a_kernel(site: Site, pick: int) -> str:
@@ -52,8 +52,8 @@ def claims_of(site: Site, kernel: str, shares: np.ndarray) -> list[tuple[Claim, 
     return [(Claim(ids, *(effective * share,) * 3),) for share in shares]
 
 
-def swept(trace: Trace, pick: int = 0) -> tuple[Interval, Ground, float]:
-    """Interval of a kernel at rising shares, the ground, and its whole time per step."""
+def swept(trace: Trace, pick: int = 0) -> tuple[Interval, Schedule, float]:
+    """Interval of a kernel at rising shares, the schedule, and its whole time per step."""
     site, base = prepared(trace)
     claims = claims_of(site, a_kernel(site, pick), SHARES)
     whole = float(claims[-1][0].expected.sum()) / len(site.found.steps.used)

@@ -15,7 +15,7 @@ from shared_traces import SHARED, needs_shared
 from trace_budget import api
 from trace_budget.errors import InputError, NotInTraceError
 from trace_budget.projection.replay.propagation import propagate
-from trace_budget.projection.target import common_ground, site_of
+from trace_budget.projection.target import common_schedule, site_of
 from trace_budget.schema.options import Change, Selection
 from trace_budget.schema.report import Report
 
@@ -59,7 +59,7 @@ def test_every_real_trace_replays_itself(path: Path) -> None:
     except (InputError, NotInTraceError):
         assert path.name == "no_gpu.json.gz"
         return
-    for line, edges in common_ground([site_of(found)], "auto").lines:
+    for line, edges in common_schedule([site_of(found)], "auto").lines:
         nothing = np.zeros((line.size, 1))
         shifts = propagate(line, edges, nothing, nothing, nothing)
         assert not any(values.any() for values in (*shifts.start, *shifts.end))

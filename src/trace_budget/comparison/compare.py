@@ -21,7 +21,7 @@ from trace_budget.comparison.suspects import Foretold, Sides, Suspect, foretell,
 from trace_budget.errors import NotInTraceError
 from trace_budget.projection.bounds import moved_by
 from trace_budget.projection.candidates import Candidate
-from trace_budget.projection.replay.ground import Claim, ground
+from trace_budget.projection.replay.schedule import Claim, schedule_of
 from trace_budget.projection.replay.stretch import OP_BUDGET
 from trace_budget.schema.findings import Found
 from trace_budget.schema.options import Policy, TokenInput
@@ -176,7 +176,7 @@ def _measured(found: Found, sides: Sides, chosen: Flags) -> tuple[Predicted | No
     delta = by_slot[op_slot["slot"].to_numpy()]
     claim = Claim(op_slot["op_id"].to_numpy(), delta, delta, delta)
     naive = float(delta.sum()) / len(found.steps.used)
-    (moved,) = moved_by(ground(found.trace, found.steps, floor), [(claim,)])
+    (moved,) = moved_by(schedule_of(found.trace, found.steps, floor), [(claim,)])
     return Predicted("measured", naive, moved), ()
 
 

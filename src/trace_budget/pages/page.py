@@ -13,7 +13,7 @@ from trace_budget.pages.strip import step_strip, typical_step
 from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.project import Prepared, Projection, prepare
 from trace_budget.projection.rank import Ranking
-from trace_budget.projection.replay.ground import Claim
+from trace_budget.projection.replay.schedule import Claim
 from trace_budget.schema.findings import Found, Int64Array
 from trace_budget.schema.page import Figure, Mark, Page, Waterfall
 from trace_budget.schema.report import Line, Report

@@ -10,8 +10,8 @@ import polars as pl
 from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.pages.pictures import Marked
 from trace_budget.projection.claimed_saving import FloatArray
-from trace_budget.projection.replay.ground import Claim
 from trace_budget.projection.replay.moved_step import MovedStep, moved_step
+from trace_budget.projection.replay.schedule import Claim
 from trace_budget.projection.replay.stretch import stretch
 from trace_budget.schema.findings import Found, Int64Array
 from trace_budget.schema.page import Strip, View

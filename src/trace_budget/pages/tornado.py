@@ -12,7 +12,7 @@ from trace_budget.pages.waterfall import cost_per_call_ns, hit_of
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.evidence import QUESTIONS
 from trace_budget.projection.ledger import usual_dilution
-from trace_budget.projection.over_readings import settled
+from trace_budget.projection.over_readings import without_excluded
 from trace_budget.projection.project import Prepared, Projection, prepare, project_candidate, project_many
 from trace_budget.projection.stated_time import KAPPA_LIMIT
 from trace_budget.schema.findings import Found
@@ -44,7 +44,7 @@ class _Case:
 
 def tornado(found: Found, candidate: Candidate, asked: TokenInput, policy: Policy) -> Tornado:
     """The six questions, and the usual loss of integration, by what each moves the expected share of a token."""
-    ready = prepare(settled(found, asked), asked, policy)
+    ready = prepare(without_excluded(found, asked), asked, policy)
     case = _Case(ready, candidate, project_many(ready, [candidate])[0])
     base = case.base
     swings = [_saved(case), _calls(case), _layers(base), _requests(case), _overlap(case), _costs(case)]

@@ -11,7 +11,7 @@ import polars as pl
 from trace_budget.projection.claimed_saving import FloatArray, Saving
 from trace_budget.projection.match import Match
 from trace_budget.projection.replay.clocks import clock_caveats
-from trace_budget.projection.replay.ground import Claim, Ground, interval
+from trace_budget.projection.replay.schedule import Claim, Schedule, interval
 from trace_budget.schema.band import Band, in_order
 from trace_budget.schema.findings import Int64Array
 from trace_budget.schema.trace import Caveat
@@ -67,7 +67,7 @@ def claim_of(found: Match, saving: Saving) -> Claim:
     return Claim(found.ops["op_id"].to_numpy(), saving.low, saving.expected, saving.high)
 
 
-def moved_by(base: Ground, claims: Sequence[tuple[Claim, ...]]) -> list[Band]:
+def moved_by(base: Schedule, claims: Sequence[tuple[Claim, ...]]) -> list[Band]:
     """What each of several claims (one per rank) saves per step in ns, as far as the replay alone can say."""
     moved = interval(base, claims)
     ends = (values.tolist() for values in (moved.low, moved.expected, moved.high))
@@ -79,8 +79,8 @@ def held(saved: Band, ceiling_ns: float, token_ns: float) -> Band:
     return saved.at_most(min(ceiling_ns, token_ns))
 
 
-def settle(
-    base: Ground,
+def bounds_of(
+    base: Schedule,
     found: Match,
     saving: Saving,
     claim: Claim,
@@ -121,7 +121,7 @@ def settle(
     )
 
 
-def beyond_budget(base: Ground, found: Match, saving: Saving) -> float:
+def unsampled_factor(base: Schedule, found: Match, saving: Saving) -> float:
     """Claim per step over all used steps, relative to the covered ones: 1 while the trace fits the budget."""
     if not base.sampled:
         return 1.0
@@ -166,7 +166,7 @@ def _limited(low: float, expected: float, headroom: float | None, loop: str) -> 
     return (0.0, expected) if headroom is None else (min(low, headroom), min(expected, headroom))
 
 
-def _caveats(base: Ground, contended: bool, loop: str) -> tuple[Caveat, ...]:
+def _caveats(base: Schedule, contended: bool, loop: str) -> tuple[Caveat, ...]:
     told = (
         (
             contended,

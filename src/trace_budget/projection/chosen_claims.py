@@ -6,7 +6,7 @@ from trace_budget.errors import UsageError
 from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.project import asserted, workload
 from trace_budget.projection.rank import rank
-from trace_budget.projection.replay.ground import Claim
+from trace_budget.projection.replay.schedule import Claim
 from trace_budget.projection.target import site_of, target_of
 from trace_budget.schema.findings import Found
 

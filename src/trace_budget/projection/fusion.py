@@ -13,7 +13,7 @@ from trace_budget.projection.candidates import Sequence
 from trace_budget.projection.claimed_saving import Saving
 from trace_budget.projection.match import Match, calls_in_doubt
 from trace_budget.projection.names import closest, matching
-from trace_budget.projection.replay.ground import Claim
+from trace_budget.projection.replay.schedule import Claim
 from trace_budget.schema.caveats import LATEST_NS
 from trace_budget.schema.findings import Int64Array, Layers, Steps
 

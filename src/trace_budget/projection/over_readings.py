@@ -27,7 +27,7 @@ def over_readings(
 
     Raises NotInTraceError when the first reading lacks the kernel or the calls stated.
     """
-    found = settled(found, asked)
+    found = without_excluded(found, asked)
     first = project_candidate(found, candidate, asked, policy, others)
     rows = [_reading(1, found, first)]
     for number, other in enumerate(found.others, 2):
@@ -40,7 +40,7 @@ def over_readings(
     return replace(first, verdict=_verdict(first.verdict, rows), readings=tuple(rows))
 
 
-def settled(found: Found, asked: TokenInput) -> Found:
+def without_excluded(found: Found, asked: TokenInput) -> Found:
     """Without the readings that what the user says of the token excludes.
 
     A stated pace excludes the other one, a stated token time the question of the pace, and several tokens per step that

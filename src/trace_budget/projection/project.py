@@ -11,7 +11,7 @@ import polars as pl
 from trace_budget.analysis.lost_work import LostWork, lost_work
 from trace_budget.errors import NotInTraceError
 from trace_budget.projection.blockers import Doubts, doubts_of
-from trace_budget.projection.bounds import Bounds, beyond_budget, held, moved_by, settle
+from trace_budget.projection.bounds import Bounds, bounds_of, held, moved_by, unsampled_factor
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.claimed_saving import Saving
 from trace_budget.projection.evidence import Answer, evidence
@@ -19,9 +19,9 @@ from trace_budget.projection.match import Match
 from trace_budget.projection.missing import Missing, missing_calls, unknown_calls, with_missing
 from trace_budget.projection.reading import Reading
 from trace_budget.projection.replay.collectives import unused_ranks
-from trace_budget.projection.replay.ground import Claim, Ground
+from trace_budget.projection.replay.schedule import Claim, Schedule
 from trace_budget.projection.statistics import pairs_needed, runs_needed
-from trace_budget.projection.target import Site, Target, common_ground, site_of, target_of, untimed_of
+from trace_budget.projection.target import Site, Target, common_schedule, site_of, target_of, untimed_of
 from trace_budget.projection.token import Token, impossible, token_of
 from trace_budget.projection.verdict import Percent, Verdict, judge
 from trace_budget.schema.band import Band
@@ -105,7 +105,7 @@ class Prepared:
     """
 
     sites: tuple[Site, ...]
-    base: Ground
+    base: Schedule
     asked: TokenInput
     policy: Policy
     token: Token
@@ -121,7 +121,7 @@ def prepare(found: Found, asked: TokenInput, policy: Policy, others: Sequence[Fo
     """Everything about a trace that does not depend on a candidate. Raises NotInTraceError for what is no workload."""
     workload(found.trace)
     sites = tuple(site_of(one) for one in (found, *others))
-    base = common_ground(sites, asked.loop)
+    base = common_schedule(sites, asked.loop)
     return Prepared(
         sites, base, asked, policy, token_of(found.steps, asked, found.trace), lost_work(found.trace, found.steps)
     )
@@ -149,8 +149,10 @@ def _conclude(ready: Prepared, candidate: Candidate, targets: Sequence[Target], 
     missing = missing_calls(ready.lost, found, change, calls, durations)
     asserted(change, calls, found.trace, missing)
     hit = _hit_rate(change, calls)
-    scaled = moved.times(beyond_budget(ready.base, target.timed, saving))
-    raw = settle(ready.base, target.timed, saving, target.claim, scaled, ready.asked.loop, untimed_of(target, beside))
+    scaled = moved.times(unsampled_factor(ready.base, target.timed, saving))
+    raw = bounds_of(
+        ready.base, target.timed, saving, target.claim, scaled, ready.asked.loop, untimed_of(target, beside)
+    )
     raw = with_missing(raw, missing, saving)
     ceiling_ns = hit.high * max(*(each.ceiling_ns for each in (target, *beside)), raw.high if target.fused else 0.0)
     ceiling_ns += hit.high * missing.most * float(durations.mean())

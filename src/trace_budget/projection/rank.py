@@ -12,7 +12,7 @@ from trace_budget.errors import UsageError
 from trace_budget.projection.bounds import held, moved_by
 from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.project import Prepared, Projection, prepare, project_many
-from trace_budget.projection.replay.ground import Claim
+from trace_budget.projection.replay.schedule import Claim
 from trace_budget.schema.band import ENDS, Band, in_order
 from trace_budget.schema.findings import Found, Int64Array
 

@@ -17,7 +17,7 @@ from trace_budget.projection.claimed_saving import Saving, saving_of
 from trace_budget.projection.elsewhere import told_elsewhere
 from trace_budget.projection.fusion import claim_of_fusion, find_sequences
 from trace_budget.projection.match import Match, match
-from trace_budget.projection.replay.ground import Claim, Ground, ground, join_ranks
+from trace_budget.projection.replay.schedule import Claim, Schedule, join_ranks, schedule_of
 from trace_budget.projection.replay.stretch import effective_ns
 from trace_budget.projection.sites import unlike_sites
 from trace_budget.schema.findings import Found, Int64Array
@@ -74,9 +74,9 @@ def site_of(found: Found) -> Site:
     return Site(found, ops, dispatch_floor(found.trace), effective_ns(found.trace))
 
 
-def common_ground(sites: Sequence[Site], loop: str) -> Ground:
-    """The ground of one rank, or of several that are projected together."""
-    bases = [ground(site.found.trace, site.found.steps, site.floor, loop) for site in sites]
+def common_schedule(sites: Sequence[Site], loop: str) -> Schedule:
+    """The schedule of one rank, or of several that are projected together."""
+    bases = [schedule_of(site.found.trace, site.found.steps, site.floor, loop) for site in sites]
     return join_ranks(bases, [site.found.trace for site in sites]) if len(bases) > 1 else bases[0]
 
 

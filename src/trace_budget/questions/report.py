@@ -96,12 +96,12 @@ def candidate_page(
     """The answer of `project` with its pictures."""
     from trace_budget.api import analyse
     from trace_budget.pages import page
-    from trace_budget.projection.over_readings import over_readings, settled
+    from trace_budget.projection.over_readings import over_readings, without_excluded
     from trace_budget.projection.project import prepare
     from trace_budget.reports.project import project_report
 
     asked, wanted = token or TokenInput(), policy or Policy()
-    found = settled(analyse(trace, scope), asked)
+    found = without_excluded(analyse(trace, scope), asked)
     projection = over_readings(found, candidate, asked, wanted)
     ready = prepare(found, asked, wanted)
     return page.candidate_page(ready, candidate, projection, project_report(found, projection))

@@ -119,7 +119,7 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the analyses found out about a trace: the common ground of every projection; `others`: by other readings."""
+    """What the analyses found out about a trace: what every projection starts from; `others`: by other readings."""
 
     trace: Trace
     steps: Steps

@@ -8,9 +8,9 @@ from gpu_simulator import random_program, simulate, to_trace
 from projection.builders import Call, Op, Range, hand_trace
 from trace_budget import api
 from trace_budget.projection.candidates import Candidate
-from trace_budget.projection.replay.ground import Ground
 from trace_budget.projection.replay.knees import slack_ns, sweep
-from trace_budget.projection.target import Site, common_ground, site_of, target_of
+from trace_budget.projection.replay.schedule import Schedule
+from trace_budget.projection.target import Site, common_schedule, site_of, target_of
 from trace_budget.schema.options import Change, Selection
 from trace_budget.schema.trace import Trace
 
@@ -30,13 +30,13 @@ def forked(branch_us: float, steps: int = 4) -> Trace:
     return hand_trace(ops, calls, ranges)
 
 
-def grounded(trace: Trace) -> tuple[Site, Ground]:
+def scheduled(trace: Trace) -> tuple[Site, Schedule]:
     site = site_of(api.analyse(trace))
-    return site, common_ground([site], "auto")
+    return site, common_schedule([site], "auto")
 
 
 def test_a_parallel_branch_makes_one_knee_where_it_takes_over() -> None:
-    site, base = grounded(forked(22.0))
+    site, base = scheduled(forked(22.0))
     target = target_of(site, Candidate("", Change(free=True), Selection("re:^k$")))
     effective = site.effective[target.timed.ops["op_id"].to_numpy()].astype(float)
     curve = sweep(base, target.timed, effective, np.array([0.0, 4_000.0, 8_000.0, 12_000.0, 30_000.0]))
@@ -49,7 +49,7 @@ def test_a_parallel_branch_makes_one_knee_where_it_takes_over() -> None:
 
 
 def test_a_lone_chain_has_no_knee_before_the_kernel_is_gone() -> None:
-    site, base = grounded(forked(1.0))
+    site, base = scheduled(forked(1.0))
     target = target_of(site, Candidate("", Change(free=True), Selection("re:^j$")))
     effective = site.effective[target.timed.ops["op_id"].to_numpy()].astype(float)
     curve = sweep(base, target.timed, effective, np.array([0.0, 2_500.0, 5_000.0]))
@@ -58,7 +58,7 @@ def test_a_lone_chain_has_no_knee_before_the_kernel_is_gone() -> None:
 
 
 def test_slack_is_what_an_op_can_be_late_without_moving_the_end() -> None:
-    _, base = grounded(forked(22.0, steps=1))
+    _, base = scheduled(forked(22.0, steps=1))
     line, edges = base.lines[0]
     # a, k and j are the critical path; c ends 8 us before the join.
     assert slack_ns(line, edges).tolist() == pytest.approx([0, 0, 8_000, 0])
@@ -67,7 +67,7 @@ def test_slack_is_what_an_op_can_be_late_without_moving_the_end() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_knees_agree_with_a_dense_sweep(seed: int) -> None:
     trace = to_trace(simulate(random_program("forkjoin_graph", seed)))
-    site, base = grounded(trace)
+    site, base = scheduled(trace)
     kernels = site.ops.filter(pl.col("kind") == "kernel")
     name = kernels.group_by("name").len().sort("len", "name")["name"].cast(pl.String)[-1 - seed]
     target = target_of(site, Candidate("", Change(free=True), Selection(f"re:^{name}$")))

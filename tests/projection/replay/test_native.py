@@ -17,10 +17,10 @@ from trace_budget import api
 from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.errors import TraceBudgetError
 from trace_budget.projection.replay.dependencies import Edges
-from trace_budget.projection.replay.ground import ground
 from trace_budget.projection.replay.native import SWITCH, Columns, NativeSweep, chosen_library, library
 from trace_budget.projection.replay.prepared import Vanishing
 from trace_budget.projection.replay.propagation import OP, propagate, propagate_in_python
+from trace_budget.projection.replay.schedule import schedule_of
 from trace_budget.projection.replay.stretch import Timeline
 from trace_budget.schema.trace import Trace
 
@@ -37,7 +37,7 @@ programs = st.builds(lambda kind, seed: to_trace(simulate(random_program(kind, s
 
 def lines_of(trace: Trace) -> tuple[tuple[Timeline, Edges], ...]:
     found = api.analyse(trace)
-    return ground(trace, found.steps, dispatch_floor(trace)).lines
+    return schedule_of(trace, found.steps, dispatch_floor(trace)).lines
 
 
 def drawn(line: Timeline, seed: int) -> tuple[Columns, Vanishing]:

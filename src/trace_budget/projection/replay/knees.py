@@ -11,7 +11,7 @@ import numpy as np
 from trace_budget.projection.claimed_saving import FloatArray
 from trace_budget.projection.match import Match
 from trace_budget.projection.replay.dependencies import Edges
-from trace_budget.projection.replay.ground import Claim, Ground, Interval, interval
+from trace_budget.projection.replay.schedule import Claim, Interval, Schedule, interval
 from trace_budget.projection.replay.stretch import Timeline
 
 KNEE_ROUNDS = 24
@@ -28,7 +28,7 @@ class Curve:
     knees: tuple[tuple[float, float], ...]
 
 
-def sweep(base: Ground, found: Match, effective_ns: FloatArray, savings_ns: FloatArray) -> Curve:
+def sweep(base: Schedule, found: Match, effective_ns: FloatArray, savings_ns: FloatArray) -> Curve:
     """The curve at the given savings per call; no call saves more than it delays others (`effective_ns` per call)."""
     claims = [(_claim(found, effective_ns, float(value)),) for value in savings_ns]
     moved = interval(base, claims)
@@ -42,7 +42,7 @@ def _claim(found: Match, effective_ns: FloatArray, saving_ns: float) -> Claim:
     return Claim(found.ops["op_id"].to_numpy(), values, values, values)
 
 
-def knees(base: Ground, found: Match, effective_ns: FloatArray, top_ns: float) -> tuple[tuple[float, float], ...]:
+def knees(base: Schedule, found: Match, effective_ns: FloatArray, top_ns: float) -> tuple[tuple[float, float], ...]:
     """Where the expected curve bends between 0 and `top_ns`: another path takes over, or calls have nothing left.
 
     The curve is piecewise linear and concave, so the lines through its known pieces meet at or above each knee: a

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.projection.claimed_saving import FloatArray
 from trace_budget.projection.replay.dependencies import Edges, expected_edges
-from trace_budget.projection.replay.ground import Claim
 from trace_budget.projection.replay.prepared import Vanishing
 from trace_budget.projection.replay.propagation import Shifts, propagate
+from trace_budget.projection.replay.schedule import Claim
 from trace_budget.projection.replay.stretch import Timeline, stretch
 from trace_budget.schema.findings import Found, Int64Array
 

@@ -27,7 +27,7 @@ CELLS_AT_ONCE, CLAIMS_AT_ONCE = 2_000_000, 11  # ops x claims of one pass, and c
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class Schedule:
     """Timelines with their expected dependencies, and how many used steps they measure; `sampled` when not all fit.
 
     `others`: the timeline of each further rank of the job, `met` how their collectives belong together (both only when
@@ -105,7 +105,7 @@ class Interval:
     high: FloatArray
 
 
-def ground(trace: Trace, steps: Steps, floor: Floor, loop: str = "auto") -> Ground:
+def schedule_of(trace: Trace, steps: Steps, floor: Floor, loop: str = "auto") -> Schedule:
     """The timelines projections on this trace are computed on.
 
     With visible launches one run of steps, so that what the host gains in one step reaches the next. Without, each step
@@ -126,7 +126,7 @@ def ground(trace: Trace, steps: Steps, floor: Floor, loop: str = "auto") -> Grou
     if loop == "sync":
         # The user knows that the host works in the pause.
         lines = [replace(line, pace=replace(line.pace, outside=False)) for line in lines]
-    return Ground(tuple((line, expected_edges(line)) for line in lines), len(chosen), len(used), sampled)
+    return Schedule(tuple((line, expected_edges(line)) for line in lines), len(chosen), len(used), sampled)
 
 
 def _within_budget(used: list[int], sizes: Int64Array) -> list[int]:
@@ -136,8 +136,8 @@ def _within_budget(used: list[int], sizes: Int64Array) -> list[int]:
     return used[: max(int(np.searchsorted(total, most, side="right")), 1)]
 
 
-def join_ranks(bases: Sequence[Ground], traces: Sequence[Trace]) -> Ground:
-    """One ground for several ranks of a job, the first being the one that is reported on.
+def join_ranks(bases: Sequence[Schedule], traces: Sequence[Trace]) -> Schedule:
+    """One schedule for several ranks of a job, the first being the one that is reported on.
 
     Ranks that cannot be joined (other collectives, no launches) leave the first alone with its assumptions.
     """
@@ -148,7 +148,7 @@ def join_ranks(bases: Sequence[Ground], traces: Sequence[Trace]) -> Ground:
     return replace(first, others=tuple(base.lines[0] for base in bases[1:]), met=met) if met else first
 
 
-def interval(base: Ground, claims: Sequence[tuple[Claim, ...]]) -> Interval:
+def interval(base: Schedule, claims: Sequence[tuple[Claim, ...]]) -> Interval:
     """The interval of each candidate, all in one pass; a candidate is one claim per rank, the first rank's first."""
     if base.met is not None:
         return _interval_of_ranks(base, base.met, claims)
@@ -159,7 +159,7 @@ def interval(base: Ground, claims: Sequence[tuple[Claim, ...]]) -> Interval:
     return Interval(low, expected, high)
 
 
-def _interval_of_ranks(base: Ground, met: Meetings, claims: Sequence[tuple[Claim, ...]]) -> Interval:
+def _interval_of_ranks(base: Schedule, met: Meetings, claims: Sequence[tuple[Claim, ...]]) -> Interval:
     """All ranks in one pass; the step is over when the rank that gains least is done with it."""
     parts = []
     for rank, (line, edges) in enumerate((base.lines[0], *base.others)):
