@@ -81,7 +81,7 @@ def measure(kernels: int) -> dict[str, float]:
     from trace_budget.projection.candidates import Candidate, CandidateSet
     from trace_budget.projection.project import project
     from trace_budget.projection.rank import rank
-    from trace_budget.schema.findings import Found
+    from trace_budget.schema.findings import Findings
     from trace_budget.schema.options import Change, Policy, Selection, TokenInput
 
     seconds: dict[str, float] = {}
@@ -95,7 +95,7 @@ def measure(kernels: int) -> dict[str, float]:
     steps = timed("steps", lambda: find_steps(trace))
     layers = timed("layers", lambda: find_layers(trace, steps))
     overlap = timed("overlap", lambda: find_overlap(trace))
-    found = Found(trace, steps, layers, overlap)
+    found = Findings(trace, steps, layers, overlap)
     token, policy = TokenInput(), Policy()
     answer = timed("project", lambda: project(found, Selection("k1"), Change(saving_us=2.0), token, policy))
     if (layers.layers, answer.match.calls_per_step) != (LAYERS, LAYERS):

@@ -18,7 +18,7 @@ from trace_budget.analysis.layers import find_layers
 from trace_budget.analysis.steps import find_steps
 from trace_budget.errors import NotInTraceError
 from trace_budget.intervals import union_length
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.options import Scope
 from trace_budget.schema.trace import Trace
 
@@ -189,7 +189,7 @@ def truth_of(case: str) -> dict[str, Any]:
 
 
 @cache
-def sample(case: str, phase: str | None = None) -> Found:
+def sample(case: str, phase: str | None = None) -> Findings:
     return api.analyse(api.open_trace(SAMPLES / f"{case}.json.gz"), Scope(phase=phase))
 
 

@@ -20,7 +20,7 @@ from trace_budget.errors import InputError, NotInTraceError
 from trace_budget.inputs.detect import detect
 from trace_budget.schema.caveats import advice_for
 from trace_budget.schema.damaged_names import with_damaged_names
-from trace_budget.schema.findings import Found, Layers, Steps
+from trace_budget.schema.findings import Findings, Layers, Steps
 from trace_budget.schema.options import Scope
 from trace_budget.schema.trace import Trace
 
@@ -77,18 +77,18 @@ def _read(reader: Reader, path: Path, options: ReadOptions) -> Trace:
     return with_damaged_names(read_cached(reader, path, options))
 
 
-def analyse(trace: Trace, scope: Scope = EVERYTHING) -> Found:
+def analyse(trace: Trace, scope: Scope = EVERYTHING) -> Findings:
     """Steps, layers and overlap of a trace.
 
     Raises InputError when it holds no device work, NotInTraceError when it lacks the steps, phase or device asked for.
     """
     with_timeline(trace)
     steps = with_warnings(trace, find_steps(trace, scope))
-    first = Found(trace, steps, layers_of_passes(trace, steps, scope), find_overlap(trace))
+    first = Findings(trace, steps, layers_of_passes(trace, steps, scope), find_overlap(trace))
     return replace(first, others=tuple(_by_reading(first, other, scope) for other in steps.others))
 
 
-def _by_reading(first: Found, steps: Steps, scope: Scope) -> Found:
+def _by_reading(first: Findings, steps: Steps, scope: Scope) -> Findings:
     """What another reading of the trace finds; what it shares with the first is not worked out again."""
     same = steps.op_step is first.steps.op_step and (steps.used.tolist() == first.steps.used.tolist())
     steps = with_warnings(first.trace, steps)

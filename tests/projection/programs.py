@@ -8,7 +8,7 @@ from gpu_simulator import Kernel, Machine, Program, Run, Step, simulate, to_trac
 from gpu_simulator.program import Cpu, GraphNode, Instruction, Launch, Record, Sync
 from trace_budget import api
 from trace_budget.projection.project import Projection
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.options import Change, Policy, Selection, TokenInput
 from trace_budget.schema.trace import Trace
 
@@ -72,6 +72,6 @@ def saved_us(of: Program | Run | Trace, kernel: str, saving: float, loop: str = 
     return Saved(*(round(float(part) / US, 6) for part in parts))
 
 
-def found(of: Program | Run | Trace) -> Found:
+def found(of: Program | Run | Trace) -> Findings:
     """The analysed trace."""
     return api.analyse(run_of(of))

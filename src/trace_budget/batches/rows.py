@@ -17,7 +17,7 @@ from trace_budget.readers.rank_names import rank_in
 from trace_budget.reports.project import verdict_of
 from trace_budget.schema.dataset import FAILURES, KERNELS, LAYERS, PROJECTIONS, QUESTIONS, RUNS, STEPS
 from trace_budget.schema.documents.project import Ends, Percentages, SavingPerStep
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.tables import TableSpec
 from trace_budget.schema.trace import Trace
 from trace_budget.text import safe
@@ -39,7 +39,7 @@ def rank_of(trace: Trace, planned: Planned) -> int | None:
     return next((rank for rank in known if rank is not None), None)
 
 
-def run_row(planned: Planned, facts: PathFacts, found: Found) -> Row:
+def run_row(planned: Planned, facts: PathFacts, found: Findings) -> Row:
     """The row of `runs`."""
     trace, steps, layers = found.trace, found.steps, found.layers
     used = steps.frame.filter(pl.col("used"))
@@ -76,18 +76,18 @@ def run_row(planned: Planned, facts: PathFacts, found: Found) -> Row:
     }
 
 
-def step_rows(trace_id: str, rank: int | None, found: Found) -> pl.DataFrame:
+def step_rows(trace_id: str, rank: int | None, found: Findings) -> pl.DataFrame:
     """The rows of `steps`."""
     return table_of(STEPS, _keyed(found.steps.frame, trace_id, rank))
 
 
-def kernel_rows(trace_id: str, rank: int | None, found: Found) -> pl.DataFrame:
+def kernel_rows(trace_id: str, rank: int | None, found: Findings) -> pl.DataFrame:
     """The rows of `kernels` for one phase."""
     frame = kernel_table(found.trace, found.steps, found.layers, found.overlap)
     return table_of(KERNELS, _keyed(frame, trace_id, rank, found.steps.phase))
 
 
-def layer_rows(trace_id: str, rank: int | None, found: Found) -> pl.DataFrame:
+def layer_rows(trace_id: str, rank: int | None, found: Findings) -> pl.DataFrame:
     """The rows of `layers` for one phase."""
     frame = layer_map(op_table(found.trace, found.steps, found.layers, found.overlap))
     return table_of(LAYERS, _keyed(frame, trace_id, rank, found.steps.phase))

@@ -21,7 +21,7 @@ from trace_budget.io.temp import NoRoomError
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.over_readings import over_readings
 from trace_budget.schema.dataset import KERNELS, LAYERS, PROJECTIONS, RUNS, STEPS
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.trace import Trace
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _workload(trace: Trace) -> None:
             raise LeftOutError("capture_sidecar", caveat.text)
 
 
-def tables_of(found: Found, planned: Planned, question: Question) -> dict[str, pl.DataFrame]:
+def tables_of(found: Findings, planned: Planned, question: Question) -> dict[str, pl.DataFrame]:
     """All tables of one analysed trace."""
     import polars as pl
 
@@ -161,12 +161,12 @@ def tables_of(found: Found, planned: Planned, question: Question) -> dict[str, p
     }
 
 
-def _by_phase(found: Found, question: Question) -> list[Found]:
+def _by_phase(found: Findings, question: Question) -> list[Findings]:
     """What was found for the phase that counts, then for every other phase with a step that could count."""
     if question.scope.phase is not None:
         return [found]
     others = sorted(set(found.steps.frame["phase"].to_list()) - {found.steps.phase})
-    more: list[Found] = []
+    more: list[Findings] = []
     for phase in others:
         try:
             more.append(api.analyse(found.trace, replace(question.scope, phase=phase)))
@@ -175,7 +175,7 @@ def _by_phase(found: Found, question: Question) -> list[Found]:
     return [found, *more]
 
 
-def _projected(phases: list[Found], candidate: Candidate, question: Question) -> rows.Row:
+def _projected(phases: list[Findings], candidate: Candidate, question: Question) -> rows.Row:
     """The row of one candidate, on the phase it is for, else on the phase that counts."""
     found = next((each for each in phases if candidate.phase in (None, each.steps.phase)), None)
     if found is None:

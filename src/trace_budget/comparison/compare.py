@@ -23,7 +23,7 @@ from trace_budget.projection.bounds import moved_by
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.replay.schedule import Claim, schedule_of
 from trace_budget.projection.replay.stretch import OP_BUDGET
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.options import Policy, TokenInput
 from trace_budget.schema.trace import Caveat, Trace
 
@@ -165,7 +165,7 @@ def _grown(calls: pl.DataFrame, sites: pl.DataFrame, chosen: Flags, basis: str) 
     return there, -saved(calls, near)
 
 
-def _measured(found: Found, sides: Sides, chosen: Flags) -> tuple[Predicted | None, tuple[Caveat, ...]]:
+def _measured(found: Findings, sides: Sides, chosen: Flags) -> tuple[Predicted | None, tuple[Caveat, ...]]:
     """The measured change of the chosen calls, replayed on BEFORE."""
     op_slot = sides.usual.op_slot
     if len(found.steps.used) == 1 and op_slot.height > OP_BUDGET:

@@ -13,7 +13,7 @@ from trace_budget.analysis.readings.cycles import SEVERAL
 from trace_budget.analysis.steps import find_steps
 from trace_budget.comparison.recording import no_layers, recording
 from trace_budget.errors import NotInTraceError
-from trace_budget.schema.findings import Found, Overlap, Steps
+from trace_budget.schema.findings import Findings, Overlap, Steps
 from trace_budget.schema.options import Scope
 from trace_budget.schema.trace import Caveat, Trace
 from trace_budget.text import cut_middle
@@ -30,8 +30,8 @@ class Pair:
     devices: Devices
     phase: str
     basis: str
-    before: Found
-    after: Found
+    before: Findings
+    after: Findings
     caveats: tuple[Caveat, ...]
 
 
@@ -66,7 +66,7 @@ def _of_device(
     traces: tuple[Trace, Trace], overlaps: tuple[Overlap, Overlap], devices: Devices, scope: Scope, basis: str
 ) -> list[Pair]:
     whole = tuple(
-        Found(trace, recording(trace, device), no_layers(trace), overlap)
+        Findings(trace, recording(trace, device), no_layers(trace), overlap)
         for trace, device, overlap in zip(traces, devices, overlaps, strict=True)
     )
     if basis == "recording":
@@ -81,7 +81,7 @@ def _of_device(
     pairs = []
     if scope.phase is None and _joined(first) and _joined(second) and first.phase == second.phase:
         joined = [
-            Found(trace, with_warnings(trace, steps), find_layers(trace, steps, one), overlap)
+            Findings(trace, with_warnings(trace, steps), find_layers(trace, steps, one), overlap)
             for trace, steps, one, overlap in zip(traces, (first, second), scopes, overlaps, strict=True)
         ]
         return [Pair(devices, first.phase, "step", joined[0], joined[1], _loads(first, second))]
@@ -111,13 +111,13 @@ def _same_phase(trace: Trace, scope: Scope, phase: str) -> Scope:
     return replace(scope, phase=phase)
 
 
-def _found(trace: Trace, scope: Scope, overlap: Overlap) -> Found | None:
+def _found(trace: Trace, scope: Scope, overlap: Overlap) -> Findings | None:
     """What is found of one phase; None when none of its steps counts."""
     try:
         steps = with_warnings(trace, find_steps(trace, scope))
     except NotInTraceError:
         return None
-    return Found(trace, steps, find_layers(trace, steps, scope), overlap)
+    return Findings(trace, steps, find_layers(trace, steps, scope), overlap)
 
 
 def _phases(first: Steps, second: Steps) -> list[str]:

@@ -17,7 +17,7 @@ from trace_budget.projection.fusion import find_sequences
 from trace_budget.projection.match import match
 from trace_budget.projection.project import Projection, project_candidate
 from trace_budget.projection.rank import rank
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.options import Policy, TokenInput
 from trace_budget.schema.trace import Caveat
 
@@ -62,7 +62,7 @@ def saved(calls: pl.DataFrame, chosen: Flags) -> float:
 
 
 def suspects(
-    found: Found, sides: Sides, candidates: Sequence[Candidate], foretold: dict[str, float], new_kernel: str | None
+    found: Findings, sides: Sides, candidates: Sequence[Candidate], foretold: dict[str, float], new_kernel: str | None
 ) -> list[Suspect]:
     """All candidates; NotInTraceError when one matches nothing in BEFORE."""
     out: list[Suspect] = []
@@ -75,7 +75,7 @@ def suspects(
     return out
 
 
-def _calls_of(found: Found, sides: Sides, candidate: Candidate) -> tuple[str, Flags]:
+def _calls_of(found: Findings, sides: Sides, candidate: Candidate) -> tuple[str, Flags]:
     """What a candidate takes in BEFORE: its name and the calls."""
     path = found.trace.path
     if candidate.sequence is not None:
@@ -102,7 +102,7 @@ class Foretold:
     caveats: tuple[Caveat, ...] = ()
 
 
-def foretell(found: Found, candidates: Sequence[Candidate], token: TokenInput, policy: Policy) -> Foretold:
+def foretell(found: Findings, candidates: Sequence[Candidate], token: TokenInput, policy: Policy) -> Foretold:
     """What BEFORE says of the stated candidates."""
     if len(candidates) == 1:
         one = project_candidate(found, candidates[0], token, policy)

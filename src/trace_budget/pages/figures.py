@@ -6,7 +6,7 @@ import polars as pl
 
 from trace_budget.pages import pictures
 from trace_budget.pages.pictures import Marked
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.page import Curve, Figure, Mark, Strip, Waterfall
 from trace_budget.schema.report import Table, TableColumn
 from trace_budget.units import show_count, show_pct, show_us
@@ -89,7 +89,7 @@ def strip_figure(picture: Strip, step: int, projected: bool) -> Figure:
     return Figure("strip", "One step in time", text, picture, Table("strip", "", columns, frame, MOST_ROWS))
 
 
-def layer_figure(found: Found, marked: Marked) -> tuple[Figure, ...]:
+def layer_figure(found: Findings, marked: Marked) -> tuple[Figure, ...]:
     """The layer x kernel map; nothing when no layers were found."""
     picture = pictures.layer_picture(found, marked)
     if picture is None:
@@ -116,7 +116,7 @@ def layer_figure(found: Found, marked: Marked) -> tuple[Figure, ...]:
     return (Figure("layers", "Who runs in which layer", text, picture, Table("layers", "", columns, frame, MOST_ROWS)),)
 
 
-def kernel_figure(found: Found, marked: Marked) -> Figure:
+def kernel_figure(found: Findings, marked: Marked) -> Figure:
     """Kernels by time per step."""
     picture = pictures.kernel_bars(found, marked)
     last = f" The last row sums up {show_count(picture.others)} kernels." if picture.others else ""
@@ -138,7 +138,7 @@ def kernel_figure(found: Found, marked: Marked) -> Figure:
     )
 
 
-def histogram_figure(found: Found, marked: Marked, marks: tuple[Mark, ...]) -> tuple[Figure, ...]:
+def histogram_figure(found: Findings, marked: Marked, marks: tuple[Mark, ...]) -> tuple[Figure, ...]:
     """Durations of single calls; nothing without usable times."""
     picture = pictures.duration_histogram(found, marked, marks)
     if picture is None:
@@ -167,7 +167,7 @@ def _outside(steps: int) -> str:
     return f"{steps} of those drawn {'do' if steps > 1 else 'does'} not count: cut off, stalled, or of another phase."
 
 
-def step_figure(found: Found) -> Figure:
+def step_figure(found: Findings) -> Figure:
     """Step times in order, with what was left out."""
     picture = pictures.step_times(found)
     out = picture.frame.filter(pl.col("why_out") != "").height

@@ -8,13 +8,13 @@ import polars as pl
 from trace_budget.errors import OutputError
 from trace_budget.pages.strip import typical_step
 from trace_budget.projection.names import matching
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.pictures import OneLayer
 
 MOST_OPS = 2_000
 
 
-def one_layer(found: Found, kernel: str | None = None, among: tuple[str, ...] = ()) -> OneLayer:
+def one_layer(found: Findings, kernel: str | None = None, among: tuple[str, ...] = ()) -> OneLayer:
     """The middle layer that runs what `kernel` means, else the middle one, of the step nearest the median.
 
     Raises OutputError where no layers were found.

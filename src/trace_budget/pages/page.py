@@ -14,7 +14,7 @@ from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.project import Prepared, Projection, prepare
 from trace_budget.projection.rank import Ranking
 from trace_budget.projection.replay.schedule import Claim
-from trace_budget.schema.findings import Found, Int64Array
+from trace_budget.schema.findings import Findings, Int64Array
 from trace_budget.schema.page import Figure, Mark, Page, Waterfall
 from trace_budget.schema.report import Line, Report
 from trace_budget.units import show_bytes, show_count, show_us, us_from_ns
@@ -23,7 +23,7 @@ MOST_THRESHOLDS = 25
 JOINT_TITLE = "kernels of the candidates"
 
 
-def trace_page(found: Found, answer: Report) -> Page:
+def trace_page(found: Findings, answer: Report) -> Page:
     """Without a candidate: the kernel with the most time stands out, nothing is projected."""
     note = "No candidate was named: the kernel with the most time is marked, and nothing is projected."
     shown = _figures(found, pictures.heaviest(found), (), ())
@@ -41,7 +41,7 @@ def candidate_page(ready: Prepared, candidate: Candidate, projection: Projection
     return Page(match.kernel, answer, shown, _notes(found, _method(projection)))
 
 
-def ranking_page(found: Found, asked: CandidateSet, ranking: Ranking, answer: Report) -> Page:
+def ranking_page(found: Findings, asked: CandidateSet, ranking: Ranking, answer: Report) -> Page:
     """Many candidates: what they save together, the curve of the best, and the step with all that count."""
     chosen = [row for row in ranking.rows if row.chosen]
     claims = tuple(row.alone.claims[0] for row in chosen)
@@ -60,7 +60,7 @@ def _ops_of(claims: tuple[Claim, ...]) -> Int64Array:
     return np.unique(np.concatenate([ops for claim in claims for ops in (claim.op_id, claim.vanishing)]))
 
 
-def _figures(found: Found, marked: Marked, claims: tuple[Claim, ...], marks: tuple[Mark, ...]) -> tuple[Figure, ...]:
+def _figures(found: Findings, marked: Marked, claims: tuple[Claim, ...], marks: tuple[Mark, ...]) -> tuple[Figure, ...]:
     """The pictures every page has."""
     step = typical_step(found)
     return (
@@ -94,7 +94,7 @@ def _marks(projection: Projection) -> tuple[Mark, ...]:
     return marks if new > 0 and not projection.candidate.free else marks[:1]
 
 
-def _notes(found: Found, method: list[str]) -> tuple[Line, ...]:
+def _notes(found: Findings, method: list[str]) -> tuple[Line, ...]:
     trace, steps, layers = found.trace, found.steps, found.layers
     size = f", {show_bytes(trace.source_bytes)}" if trace.source_bytes is not None else ""
     device = f", {trace.device_name}" if trace.device_name else ""

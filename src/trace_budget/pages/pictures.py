@@ -10,7 +10,7 @@ import polars as pl
 from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.analysis.kernels import kernel_table, layer_map, op_table
 from trace_budget.projection.names import matching
-from trace_budget.schema.findings import Found, Int64Array
+from trace_budget.schema.findings import Findings, Int64Array
 from trace_budget.schema.page import Histogram, KernelBars, LayerMap, Mark, StepTimes
 from trace_budget.units import NS_PER_US, us_from_ns
 
@@ -29,21 +29,21 @@ class Marked:
     names: tuple[str, ...]
 
 
-def heaviest(found: Found) -> Marked:
+def heaviest(found: Findings) -> Marked:
     """The kernel with the most time: what stands out while no candidate was named."""
     ops = op_table(found.trace, found.steps, found.layers, found.overlap)
     name = kernel_table(found.trace, found.steps, found.layers, found.overlap)["kernel"][0]
     return Marked(name, ops.filter(pl.col("name").cast(pl.String) == name)["op_id"].to_numpy(), (name,))
 
 
-def named(found: Found, kernel: str | None) -> Marked:
+def named(found: Findings, kernel: str | None) -> Marked:
     """The kernels of the counted steps that a pattern means; none without one."""
     rows = kernel_table(found.trace, found.steps, found.layers, found.overlap)["kernel"].to_list()
     names = tuple(matching(kernel, rows)) if kernel else ()
     return Marked(kernel or "", np.array([], dtype=np.int64), names)
 
 
-def layer_picture(found: Found, marked: Marked) -> LayerMap | None:
+def layer_picture(found: Findings, marked: Marked) -> LayerMap | None:
     """The layer x kernel map over the counted steps; None when no layers were found.
 
     With too many call sites for one picture those of matched kernels and those with the most time stay.
@@ -80,7 +80,7 @@ def _sites_of(ops: pl.DataFrame, marked: Marked) -> pl.DataFrame:
     ).unique()
 
 
-def kernel_bars(found: Found, marked: Marked) -> KernelBars:
+def kernel_bars(found: Findings, marked: Marked) -> KernelBars:
     """Kernels by time per step, the smallest summed up in a last row."""
     rows = kernel_table(found.trace, found.steps, found.layers, found.overlap).select(
         "kernel",
@@ -110,7 +110,7 @@ def _with_others(rows: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([top, others])
 
 
-def duration_histogram(found: Found, marked: Marked, marks: tuple[Mark, ...] = ()) -> Histogram | None:
+def duration_histogram(found: Findings, marked: Marked, marks: tuple[Mark, ...] = ()) -> Histogram | None:
     """Durations of the kernels of the counted steps, in bins of equal ratio; None without usable times."""
     ops = op_table(found.trace, found.steps, found.layers, found.overlap)
     kernels = ops.filter(pl.col("kind") == "kernel") if (ops["kind"] == "kernel").any() else ops
@@ -132,7 +132,7 @@ def duration_histogram(found: Found, marked: Marked, marks: tuple[Mark, ...] = (
     return Histogram(bins, (*lines, *marks), marked.title, timed.height - positive.height)
 
 
-def step_times(found: Found) -> StepTimes:
+def step_times(found: Findings) -> StepTimes:
     """The time of every step that is counted or was left out, thinned when there are too many."""
     frame = found.steps.frame
     used = frame.filter(pl.col("used"))

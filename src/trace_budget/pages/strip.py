@@ -13,7 +13,7 @@ from trace_budget.projection.claimed_saving import FloatArray
 from trace_budget.projection.replay.moved_step import MovedStep, moved_step
 from trace_budget.projection.replay.schedule import Claim
 from trace_budget.projection.replay.stretch import stretch
-from trace_budget.schema.findings import Found, Int64Array
+from trace_budget.schema.findings import Findings, Int64Array
 from trace_budget.schema.page import Strip, View
 from trace_budget.units import NS_PER_US, us_from_ns
 
@@ -33,7 +33,7 @@ class _State:
     gone: np.ndarray | None = None
 
 
-def step_strip(found: Found, step: int, marked: Marked, claims: tuple[Claim, ...] = ()) -> Strip:
+def step_strip(found: Findings, step: int, marked: Marked, claims: tuple[Claim, ...] = ()) -> Strip:
     """One step with the marked ops in colour.
 
     With claims (of candidates that take different calls) the step stands there twice, measured and projected, both from
@@ -58,7 +58,7 @@ def step_strip(found: Found, step: int, marked: Marked, claims: tuple[Claim, ...
     )
 
 
-def typical_step(found: Found) -> int:
+def typical_step(found: Findings) -> int:
     """The counted step whose window is nearest the median; the first of equals."""
     rows = found.steps.frame.filter(pl.col("used")).with_columns(
         (pl.col("window_ns") - pl.col("window_ns").median()).abs().alias("off")

@@ -13,7 +13,7 @@ from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.chosen_claims import chosen_claims
 from trace_budget.projection.replay.moved_step import LAUNCH, MovedStep, moved_step
 from trace_budget.projection.replay.stretch import OP_BUDGET
-from trace_budget.schema.findings import Found, Int64Array
+from trace_budget.schema.findings import Findings, Int64Array
 from trace_budget.schema.timeline import NOTES, Drawing
 from trace_budget.text import cut_middle
 from trace_budget.units import NS_PER_US
@@ -35,7 +35,7 @@ class _State:
     held_by: Int64Array
 
 
-def drawing(found: Found, moved: MovedStep, titles: tuple[str, str]) -> Drawing:
+def drawing(found: Findings, moved: MovedStep, titles: tuple[str, str]) -> Drawing:
     """The Drawing of a stretch: process 0 as measured, process 1 as projected, both from 0 on.
 
     Each stream is a track; ops that overlap on one stream get further ones. Waits are the times in which the device
@@ -60,7 +60,7 @@ def drawing(found: Found, moved: MovedStep, titles: tuple[str, str]) -> Drawing:
     return _assembled(titles, slices, tracks, flows, _counters(moved))
 
 
-def _ops(found: Found, moved: MovedStep) -> pl.DataFrame:
+def _ops(found: Findings, moved: MovedStep) -> pl.DataFrame:
     """What is known of each row besides its times."""
     ids = moved.line.op_id
     chosen: pl.DataFrame = found.trace.gpu_ops.select(pl.col("kind", "name", "stream").gather(ids))
@@ -210,7 +210,7 @@ def _assembled(
     )
 
 
-def timeline(found: Found, wanted: Candidate | CandidateSet, several: bool) -> Drawing:
+def timeline(found: Findings, wanted: Candidate | CandidateSet, several: bool) -> Drawing:
     """The typical step with and without the candidates; `several`: all counted steps that a stretch may hold.
 
     Raises NotInTraceError when a candidate matches nothing, UsageError when its saving contradicts the trace.
@@ -223,7 +223,7 @@ def timeline(found: Found, wanted: Candidate | CandidateSet, several: bool) -> D
     return drawing(found, moved, (f"measured, {steps}{partial}", f"projected, {steps}{partial}: {_told(wanted)}"))
 
 
-def _several(found: Found) -> tuple[int, int]:
+def _several(found: Findings) -> tuple[int, int]:
     """The first counted step and the last up to which the ops fit the budget."""
     used = found.steps.used.tolist()
     sizes = np.bincount(found.steps.op_step[found.steps.op_step >= 0], minlength=found.steps.frame.height)

@@ -15,7 +15,7 @@ from trace_budget.projection.ledger import usual_dilution
 from trace_budget.projection.over_readings import without_excluded
 from trace_budget.projection.project import Prepared, Projection, prepare, project_candidate, project_many
 from trace_budget.projection.stated_time import KAPPA_LIMIT
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.options import Change, Policy, Range, TokenInput
 from trace_budget.schema.pictures import Swing, Tornado
 from trace_budget.units import ms_from_ns, show_count, show_pct, show_us, us_from_ns
@@ -42,7 +42,7 @@ class _Case:
         return project_many(self.ready, [self.with_change(change) for change in changes])
 
 
-def tornado(found: Found, candidate: Candidate, asked: TokenInput, policy: Policy) -> Tornado:
+def tornado(found: Findings, candidate: Candidate, asked: TokenInput, policy: Policy) -> Tornado:
     """The six questions, and the usual loss of integration, by what each moves the expected share of a token."""
     ready = prepare(without_excluded(found, asked), asked, policy)
     case = _Case(ready, candidate, project_many(ready, [candidate])[0])
@@ -102,7 +102,7 @@ def _calls(case: _Case) -> Swing:
     return _swing("Q2", [base.pct.expected, *shares], ends)
 
 
-def _in_reading(case: _Case, other: Found) -> float | None:
+def _in_reading(case: _Case, other: Findings) -> float | None:
     ready = case.ready
     try:
         return project_candidate(other, case.candidate, ready.asked, ready.policy).pct.expected

@@ -8,10 +8,10 @@ from trace_budget.projection.project import asserted, workload
 from trace_budget.projection.rank import rank
 from trace_budget.projection.replay.schedule import Claim
 from trace_budget.projection.target import site_of, target_of
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 
 
-def chosen_claims(found: Found, wanted: Candidate | CandidateSet) -> tuple[Claim, ...]:
+def chosen_claims(found: Findings, wanted: Candidate | CandidateSet) -> tuple[Claim, ...]:
     """What the candidates take off the ops of a trace; of a group that excludes each other only the best counts.
 
     Raises NotInTraceError when one matches nothing or another number of calls than stated, UsageError when its saving
@@ -41,7 +41,7 @@ def _in_ops(candidate: Candidate) -> None:
         )  # fmt: skip
 
 
-def _counted(found: Found, wanted: Candidate | CandidateSet) -> list[Candidate]:
+def _counted(found: Findings, wanted: Candidate | CandidateSet) -> list[Candidate]:
     if isinstance(wanted, Candidate):
         return [wanted]
     return [row.candidate for row in rank(found, wanted).rows if row.chosen]

@@ -6,7 +6,7 @@ import polars as pl
 
 from trace_budget.errors import NoSuchKernelError
 from trace_budget.projection.names import matching
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 
 OPTIONS = {
     "other phase": "--phase {phase}",
@@ -18,7 +18,7 @@ OPTIONS = {
 MOST_TOLD = 3
 
 
-def told_elsewhere(error: NoSuchKernelError, found: Found, pattern: str) -> NoSuchKernelError:
+def told_elsewhere(error: NoSuchKernelError, found: Findings, pattern: str) -> NoSuchKernelError:
     """The error, with where the kernel does run, if it runs anywhere in the trace."""
     names = matching(pattern, found.trace.gpu_ops["name"].unique(maintain_order=True).cast(pl.String).to_list())
     places = _places(found, names) if names else []
@@ -36,7 +36,7 @@ def told_elsewhere(error: NoSuchKernelError, found: Found, pattern: str) -> NoSu
     )
 
 
-def _places(found: Found, names: list[str]) -> list[tuple[int, str, str]]:
+def _places(found: Findings, names: list[str]) -> list[tuple[int, str, str]]:
     """(calls, where, option) of the kernel, most calls first."""
     steps = found.steps
     ops = (

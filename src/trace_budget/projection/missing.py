@@ -10,7 +10,7 @@ from trace_budget.analysis.lost_work import LostWork
 from trace_budget.projection.bounds import Bounds
 from trace_budget.projection.claimed_saving import FloatArray, Saving
 from trace_budget.projection.match import Match
-from trace_budget.schema.findings import Found, Steps
+from trace_budget.schema.findings import Findings, Steps
 from trace_budget.schema.options import Change
 
 NEARLY = 1e-9
@@ -24,7 +24,7 @@ class Missing:
     most: float = 0.0
 
 
-def missing_calls(lost: LostWork, site: Found, change: Change, match: Match, durations_ns: FloatArray) -> Missing:
+def missing_calls(lost: LostWork, site: Findings, change: Change, match: Match, durations_ns: FloatArray) -> Missing:
     """How many calls per step a match lacks: as the user's number of calls tells, where that can be, else at most."""
     most = lost.calls_lost(_codes(lost, site, match)) / max(match.steps, 1)
     if lost.empty:
@@ -35,7 +35,7 @@ def missing_calls(lost: LostWork, site: Found, change: Change, match: Match, dur
     return Missing(0.0, most)
 
 
-def _codes(lost: LostWork, site: Found, match: Match) -> set[int]:
+def _codes(lost: LostWork, site: Findings, match: Match) -> set[int]:
     if not lost.by_name:
         return set()
     rows = site.trace.gpu_ops["name"].gather(match.ops["op_id"].to_numpy())

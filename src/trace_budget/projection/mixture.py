@@ -18,7 +18,7 @@ from trace_budget.projection.target import runs
 from trace_budget.projection.verdict import Percent, Verdict, judge
 from trace_budget.schema.band import NOTHING, Band, total
 from trace_budget.schema.caveats import of_several
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.options import Policy, TokenInput
 from trace_budget.schema.quantities import LARGEST, PHASES
 from trace_budget.schema.trace import Caveat
@@ -31,8 +31,8 @@ class Phase:
 
     phase: str
     weight: float
-    found: Found
-    others: Sequence[Found] = ()
+    found: Findings
+    others: Sequence[Findings] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def _same_in_all(phases: Sequence[Phase], candidate: Candidate) -> Candidate:
     return replace(candidate, selection=replace(chosen, kernel=f"re:^{re.escape(chosen.kernel)}$"))
 
 
-def _mean_step_ns(found: Found) -> float:
+def _mean_step_ns(found: Findings) -> float:
     """The mean of the counted steps: of a stream of tokens the long steps are part, which a median hides.
 
     Outliers that are no rarity are part of it, too.

@@ -13,7 +13,7 @@ from trace_budget.projection.project import Projection, project_candidate
 from trace_budget.projection.reading import Reading
 from trace_budget.projection.token import token_of
 from trace_budget.projection.verdict import Verdict
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.options import Policy, TokenInput
 from trace_budget.units import us_from_ns
 
@@ -21,7 +21,7 @@ DIFFER = "readings_differ"
 
 
 def over_readings(
-    found: Found, candidate: Candidate, asked: TokenInput, policy: Policy, others: Sequence[Found] = ()
+    found: Findings, candidate: Candidate, asked: TokenInput, policy: Policy, others: Sequence[Findings] = ()
 ) -> Projection:
     """Project a candidate under the first reading, with the verdict over all that the trace cannot exclude.
 
@@ -40,7 +40,7 @@ def over_readings(
     return replace(first, verdict=_verdict(first.verdict, rows), readings=tuple(rows))
 
 
-def without_excluded(found: Found, asked: TokenInput) -> Found:
+def without_excluded(found: Findings, asked: TokenInput) -> Findings:
     """Without the readings that what the user says of the token excludes.
 
     A stated pace excludes the other one, a stated token time the question of the pace, and several tokens per step that
@@ -58,9 +58,9 @@ def without_excluded(found: Found, asked: TokenInput) -> Found:
     return replace(first, others=tuple(rest))
 
 
-def _unlike(every: list[Found]) -> list[Found]:
+def _unlike(every: list[Findings]) -> list[Findings]:
     """Readings that differ in more than their pace."""
-    kept: list[Found] = []
+    kept: list[Findings] = []
     for one in every:
         alike = (
             one.steps.method == other.steps.method and one.steps.used.tolist() == other.steps.used.tolist()
@@ -71,7 +71,7 @@ def _unlike(every: list[Found]) -> list[Found]:
     return kept
 
 
-def _reading(number: int, found: Found, one: Projection) -> Reading:
+def _reading(number: int, found: Findings, one: Projection) -> Reading:
     steps = found.steps
     return Reading(
         steps.level, steps.method, steps.confidence, steps.says, steps.denies, one.token.token_ns,
@@ -80,7 +80,7 @@ def _reading(number: int, found: Found, one: Projection) -> Reading:
     )  # fmt: skip
 
 
-def _absent(number: int, found: Found, asked: TokenInput) -> Reading:
+def _absent(number: int, found: Findings, asked: TokenInput) -> Reading:
     """A reading whose steps do not run the kernel: it saves nothing there."""
     steps = found.steps
     return Reading(

@@ -25,12 +25,12 @@ from trace_budget.projection.target import Site, Target, common_schedule, site_o
 from trace_budget.projection.token import Token, impossible, token_of
 from trace_budget.projection.verdict import Percent, Verdict, judge
 from trace_budget.schema.band import Band
-from trace_budget.schema.findings import Found, Steps
+from trace_budget.schema.findings import Findings, Steps
 from trace_budget.schema.options import Change, Policy, Range, Selection, TokenInput
 from trace_budget.schema.trace import Caveat, Trace
 from trace_budget.units import ns_from_us
 
-__all__ = ["Found", "Prepared", "Projection", "Required", "prepare", "project", "project_candidate", "project_many"]
+__all__ = ["Findings", "Prepared", "Projection", "Required", "prepare", "project", "project_candidate", "project_many"]
 OUTLIER_RATIO = 3.0
 ALL_HIT = Range(1.0, 1.0)
 NONE_MISSING = Missing()
@@ -75,12 +75,12 @@ class Projection:
 
 
 def project(
-    found: Found,
+    found: Findings,
     selection: Selection,
     change: Change,
     asked: TokenInput,
     policy: Policy,
-    others: Sequence[Found] = (),
+    others: Sequence[Findings] = (),
 ) -> Projection:
     """Project one replacement of a kernel; `others` are further ranks of the same job, which do the same.
 
@@ -90,7 +90,7 @@ def project(
 
 
 def project_candidate(
-    found: Found, candidate: Candidate, asked: TokenInput, policy: Policy, others: Sequence[Found] = ()
+    found: Findings, candidate: Candidate, asked: TokenInput, policy: Policy, others: Sequence[Findings] = ()
 ) -> Projection:
     """Project one candidate: a replaced kernel or a fused sequence."""
     return project_many(prepare(found, asked, policy, others), [candidate])[0]
@@ -112,12 +112,12 @@ class Prepared:
     lost: LostWork
 
     @property
-    def found(self) -> Found:
+    def found(self) -> Findings:
         """What was found in the trace that is reported on."""
         return self.sites[0].found
 
 
-def prepare(found: Found, asked: TokenInput, policy: Policy, others: Sequence[Found] = ()) -> Prepared:
+def prepare(found: Findings, asked: TokenInput, policy: Policy, others: Sequence[Findings] = ()) -> Prepared:
     """Everything about a trace that does not depend on a candidate. Raises NotInTraceError for what is no workload."""
     workload(found.trace)
     sites = tuple(site_of(one) for one in (found, *others))

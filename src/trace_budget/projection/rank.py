@@ -14,7 +14,7 @@ from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.project import Prepared, Projection, prepare, project_many
 from trace_budget.projection.replay.schedule import Claim
 from trace_budget.schema.band import ENDS, Band, in_order
-from trace_budget.schema.findings import Found, Int64Array
+from trace_budget.schema.findings import Findings, Int64Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Ranking:
     sum_ns: float
 
 
-def rank(found: Found, asked: CandidateSet, others: Sequence[Found] = ()) -> Ranking:
+def rank(found: Findings, asked: CandidateSet, others: Sequence[Findings] = ()) -> Ranking:
     """Project all candidates of a set in one pass over the trace.
 
     Raises UsageError when two candidates that do not exclude each other claim the same call, NotInTraceError when one

@@ -20,7 +20,7 @@ from trace_budget.projection.match import Match, match
 from trace_budget.projection.replay.schedule import Claim, Schedule, join_ranks, schedule_of
 from trace_budget.projection.replay.stretch import effective_ns
 from trace_budget.projection.sites import unlike_sites
-from trace_budget.schema.findings import Found, Int64Array
+from trace_budget.schema.findings import Findings, Int64Array
 from trace_budget.schema.options import Selection
 from trace_budget.schema.trace import Caveat
 
@@ -31,7 +31,7 @@ WARM_TEXT = "measured in a warm loop: the trace runs it with cold caches, where 
 class Site:
     """One rank's trace made ready for candidates: its ops of the counted steps, floor and effective durations."""
 
-    found: Found
+    found: Findings
     ops: pl.DataFrame
     floor: Floor
     effective: Int64Array
@@ -68,7 +68,7 @@ class Target:
         return self.calls.ops.height - self.timed.ops.height
 
 
-def site_of(found: Found) -> Site:
+def site_of(found: Findings) -> Site:
     """Prepare a trace once for all candidates."""
     ops = op_table(found.trace, found.steps, found.layers, found.overlap)
     return Site(found, ops, dispatch_floor(found.trace), effective_ns(found.trace))
@@ -129,7 +129,7 @@ def _shortest_of_others(site: Site, names: Sequence[str]) -> int | None:
     return None if floor is None else int(floor)
 
 
-def runs(found: Found, candidate: Candidate) -> bool:
+def runs(found: Findings, candidate: Candidate) -> bool:
     """Whether the counted steps run the kernel of a candidate."""
     try:
         target_of(site_of(found), candidate)

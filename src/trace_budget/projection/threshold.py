@@ -8,7 +8,7 @@ from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.analysis.kernels import kernel_table
 from trace_budget.projection.token import Token, token_of
 from trace_budget.projection.verdict import dilution_of
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.options import Policy, TokenInput
 
 
@@ -17,7 +17,7 @@ def _left(saving: str) -> pl.Expr:
     return pl.col("ceiling_ns_per_call") - pl.col(saving)
 
 
-def threshold(found: Found, asked: TokenInput, policy: Policy) -> tuple[pl.DataFrame, Token]:
+def threshold(found: Findings, asked: TokenInput, policy: Policy) -> tuple[pl.DataFrame, Token]:
     """One row per kernel, most time first: calls_per_step, required_ns_per_call, ceiling_ns_per_call, attainable.
 
     `required_ns_per_call` reaches the target if every saved ns reached the token; `ceiling_ns_per_call` is the mean

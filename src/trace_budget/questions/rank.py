@@ -16,7 +16,7 @@ from trace_budget.schema.options import Policy, Scope, TokenInput
 if TYPE_CHECKING:
     from trace_budget.projection.candidates import CandidateSet
     from trace_budget.projection.rank import Ranking
-    from trace_budget.schema.findings import Found
+    from trace_budget.schema.findings import Findings
     from trace_budget.schema.pictures import Forest
     from trace_budget.schema.report import Report
     from trace_budget.schema.trace import Trace
@@ -52,7 +52,7 @@ def rank(
 
 def ranking_of(
     trace: Trace, asked: CandidateSet, scope: Scope = EVERYTHING, others: Sequence[Trace] = ()
-) -> tuple[Found, Ranking]:
+) -> tuple[Findings, Ranking]:
     """The figures of a ranking, in ns and %, before they are put into words."""
     from trace_budget.api import analyse
     from trace_budget.projection.rank import rank as ranked

@@ -11,14 +11,14 @@ from trace_budget.analysis.capture import TEXTS, capture_caveats
 from trace_budget.analysis.kernels import op_table
 from trace_budget.schema.capture import CapturedNames
 from trace_budget.schema.documents.structure import Capture, Layers, LayersBy
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.report import Report, Table, TableColumn
 
 _SHOWN = (TableColumn("operator", "operator"), TableColumn("shapes", "shapes"))
 _SITE = ["position", "kernel"]
 
 
-def with_names(report: Report, found: Found, names: CapturedNames) -> Report:
+def with_names(report: Report, found: Findings, names: CapturedNames) -> Report:
     """The report of `layers` with module, operator and shapes in its rows (null: not named) and how well they fit."""
     calls = _calls(found, names)
     per_layer = calls.group_by("layer_index", *_SITE, maintain_order=True).agg(pl.col(c).first() for c in TEXTS)
@@ -44,7 +44,7 @@ def with_names(report: Report, found: Found, names: CapturedNames) -> Report:
     return replace(report, answer=answer, tables=tables, caveats=(*capture_caveats(names), *report.caveats))
 
 
-def _calls(found: Found, names: CapturedNames) -> pl.DataFrame:
+def _calls(found: Findings, names: CapturedNames) -> pl.DataFrame:
     """layer_index, position, kernel and names of the ops inside layers."""
     ops = op_table(found.trace, found.steps, found.layers, found.overlap)
     inside = ops.filter(pl.col("layer_index") >= 0).select(

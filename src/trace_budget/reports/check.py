@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from trace_budget.schema.documents.others import Check, Finding
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.quantities import TRUST
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Caveat, Trace
@@ -21,7 +21,7 @@ class Checked:
     """One trace with everything found about it; `found` is None when no steps could be told."""
 
     trace: Trace
-    found: Found | None
+    found: Findings | None
     findings: tuple[Caveat, ...]
 
 

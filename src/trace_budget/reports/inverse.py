@@ -13,14 +13,14 @@ from trace_budget.projection.token import Token
 from trace_budget.projection.verdict import dilution_of
 from trace_budget.reports.structure import head, kernels_of, micros, steps_by
 from trace_budget.schema.documents import project as documents
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.options import Policy, Range
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.units import show_count, show_pct, show_us, us_from_ns
 
 
 def threshold_report(
-    found: Found, rows: pl.DataFrame, token: Token, policy: Policy, limit: int | None, kernel: str | None = None
+    found: Findings, rows: pl.DataFrame, token: Token, policy: Policy, limit: int | None, kernel: str | None = None
 ) -> Report:
     """For every kernel (or those that `kernel` means) the us per call it must save for the target, and if it can."""
     frame = micros(only(rows, kernel, found.trace.path))

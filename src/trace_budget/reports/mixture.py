@@ -14,7 +14,7 @@ from trace_budget.reports.project import pct_of, project_report
 from trace_budget.schema.band import Band
 from trace_budget.schema.documents import project as documents
 from trace_budget.schema.documents.project import Phase, Verdict
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.options import Policy
 from trace_budget.schema.report import Line, Report, Table, TableColumn
 from trace_budget.units import ms_from_us, show_number, show_pct, us_from_ns
@@ -31,7 +31,7 @@ COLUMNS = (
 )
 
 
-def mixture_report(found: Found, mixture: Mixture, policy: Policy) -> Report:
+def mixture_report(found: Findings, mixture: Mixture, policy: Policy) -> Report:
     """The weighted figures and their verdict first, then the phase that saves most, named as such.
 
     In the document `pct`, `detect` and the verdict are of the workload, the other figures of `phase`.

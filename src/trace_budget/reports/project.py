@@ -32,7 +32,7 @@ from trace_budget.schema.documents.project import (
     UsualDilution,
     Verdict,
 )
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.units import ms_from_us, us_from_ns
 
@@ -42,7 +42,7 @@ BOUND = Line("projected from the trace: a bound within the model, not a measurem
 FROM_STEP_ON = "from us/step on: what waits, overlap, hit rate, costs, missing times leave"
 
 
-def project_report(found: Found, projection: Projection) -> Report:
+def project_report(found: Findings, projection: Projection) -> Report:
     """The Report of one projection."""
     tables = (_saving_table(projection), _evidence_table(projection))
     lines = screen.verdict_lines(found, projection)

@@ -13,7 +13,7 @@ from trace_budget.reports.structure import steps_by
 from trace_budget.schema.caveats import MOST_NAMED, of_several
 from trace_budget.schema.documents import plain
 from trace_budget.schema.documents.project import Ends, Joint, Rank
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Caveat
 from trace_budget.units import ms_from_ns, ms_from_us, show_number, show_pct, show_us, us_from_ns
@@ -31,7 +31,7 @@ COLUMNS = (
 )
 
 
-def rank_report(found: Found, ranking: Ranking, asked: CandidateSet) -> Report:
+def rank_report(found: Findings, ranking: Ranking, asked: CandidateSet) -> Report:
     """The Report of a ranking."""
     rows = pl.DataFrame([_row(row) for row in ranking.rows], infer_schema_length=None)
     token = ranking.rows[0].alone.token

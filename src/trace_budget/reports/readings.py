@@ -6,7 +6,7 @@ from trace_budget.analysis.readings.pick import described
 from trace_budget.projection.reading import Reading
 from trace_budget.schema.documents import project as documents
 from trace_budget.schema.documents.structure import StepReading
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.report import Line
 from trace_budget.units import show_us, us_from_ns
 
@@ -31,7 +31,7 @@ def projected(readings: tuple[Reading, ...]) -> list[documents.Reading]:
     ]
 
 
-def structural(found: Found) -> list[StepReading]:
+def structural(found: Findings) -> list[StepReading]:
     """Each reading of the steps with its evidence."""
     return [
         StepReading(
@@ -50,7 +50,7 @@ def structural(found: Found) -> list[StepReading]:
     ]
 
 
-def lines(found: Found) -> tuple[Line, ...]:
+def lines(found: Findings) -> tuple[Line, ...]:
     """One paragraph per reading: what it is, what speaks for it and what against."""
     out: list[Line] = []
     for number, one in enumerate((found, *found.others), 1):

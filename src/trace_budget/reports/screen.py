@@ -11,7 +11,7 @@ from trace_budget.labels import labels
 from trace_budget.projection.project import Projection
 from trace_budget.reports.structure import kernels_of
 from trace_budget.schema.documents import project as documents
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.report import Line
 from trace_budget.units import NS_PER_S, show_count, show_number, show_pct, show_us, us_from_ns
 
@@ -22,12 +22,12 @@ ENOUGH_STEPS = 8
 HIDDEN = 0.005  # of the kernel's time: less of it under other work is none
 
 
-def label_of(found: Found, p: Projection) -> str:
+def label_of(found: Findings, p: Projection) -> str:
     """What is replaced, as `--kernel` takes it."""
     return labels([p.match.kernel], MOST_LABEL, kernels_of(found))[0]
 
 
-def verdict_lines(found: Found, p: Projection) -> tuple[Line, ...]:
+def verdict_lines(found: Findings, p: Projection) -> tuple[Line, ...]:
     """The answer in one line, and all that speaks against it."""
     verdict, style = p.verdict, STYLES[p.verdict.verdict]
     if verdict.verdict == "INVALID":
@@ -41,7 +41,7 @@ def verdict_lines(found: Found, p: Projection) -> tuple[Line, ...]:
     )
 
 
-def figure_lines(found: Found, p: Projection) -> tuple[Line, ...]:
+def figure_lines(found: Findings, p: Projection) -> tuple[Line, ...]:
     """The arithmetic, the range, what is needed, tokens per second, and what all of it rests on."""
     spread = f"range   {show_pct(p.pct.low)} to {show_pct(p.pct.high)}"
     return (
@@ -126,7 +126,7 @@ class Throughput:
         return None if self.batch is None else self.now * self.batch / self.devices
 
 
-def throughput(found: Found, p: Projection) -> Throughput:
+def throughput(found: Findings, p: Projection) -> Throughput:
     """What the token time is in tokens per second, of one sequence and of one device."""
     batches = found.steps.frame.filter(pl.col("used"))["batch_size"].drop_nulls()
     batch = batches.median() if batches.len() else None
@@ -135,7 +135,7 @@ def throughput(found: Found, p: Projection) -> Throughput:
     return Throughput(NS_PER_S / p.token.token_ns, (gains[0], gains[1], gains[2]), size, found.trace.world_size or 1)
 
 
-def throughput_of(found: Found, p: Projection) -> documents.Throughput | None:
+def throughput_of(found: Findings, p: Projection) -> documents.Throughput | None:
     """The `throughput` object of the document."""
     if not p.token.token_ns > 0:
         return None
@@ -143,7 +143,7 @@ def throughput_of(found: Found, p: Projection) -> documents.Throughput | None:
     return documents.Throughput(t.now, t.per_device, t.batch, t.devices, documents.Ends(*t.gain_pct))
 
 
-def _served(found: Found, p: Projection) -> list[str]:
+def _served(found: Findings, p: Projection) -> list[str]:
     if not p.token.token_ns > 0:
         return []
     t = throughput(found, p)
@@ -155,7 +155,7 @@ def _served(found: Found, p: Projection) -> list[str]:
     return [text]
 
 
-def _read_as(found: Found, p: Projection) -> str:
+def _read_as(found: Findings, p: Projection) -> str:
     steps = found.steps
     used = len(steps.used)
     token = f"; a token takes {show_us(us_from_ns(p.token.token_ns))} us as stated" if p.token.source == "user" else ""
@@ -166,7 +166,7 @@ def _read_as(found: Found, p: Projection) -> str:
     )
 
 
-def left_out(found: Found) -> str:
+def left_out(found: Findings) -> str:
     """The share of device time that lies outside the counted steps, in %."""
     ops = found.trace.gpu_ops
     durations = (ops["end_ns"] - ops["start_ns"]).fill_null(0).to_numpy()

@@ -10,7 +10,7 @@ from trace_budget.projection.match import only
 from trace_budget.reports.readings import lines as reading_lines
 from trace_budget.reports.readings import structural
 from trace_budget.schema.documents.structure import Kernels, Layers, Overlap, Segment, Steps, StepsBy
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
 from trace_budget.schema.trace import Trace
 from trace_budget.text import cut_middle
@@ -34,19 +34,19 @@ def _renamed(column: str) -> str:
     )
 
 
-def kernels_of(found: Found) -> tuple[str, ...]:
+def kernels_of(found: Findings) -> tuple[str, ...]:
     """Every kernel of the trace: what labels are told apart from."""
     names: list[str] = found.trace.gpu_ops["name"].unique(maintain_order=True).cast(pl.String).drop_nulls().to_list()
     return tuple(names)
 
 
-def steps_by(found: Found) -> StepsBy:
+def steps_by(found: Findings) -> StepsBy:
     """How sure the steps are: part of every document that holds figures per step."""
     steps = found.steps
     return StepsBy(steps.method, steps.confidence, steps.frame.height, len(steps.used))
 
 
-def head(found: Found) -> tuple[Line, ...]:
+def head(found: Findings) -> tuple[Line, ...]:
     """One line on what all figures rest on: steps, their method and confidence, layers."""
     steps, layers = found.steps, found.layers
     used = len(steps.used)
@@ -58,7 +58,7 @@ def head(found: Found) -> tuple[Line, ...]:
     return (Line(text),)
 
 
-def kernels_report(found: Found, kernel: str | None = None) -> Report:
+def kernels_report(found: Findings, kernel: str | None = None) -> Report:
     """Every kernel of the counted steps, or those that `kernel` means, most time first."""
     frame = kernel_table(found.trace, found.steps, found.layers, found.overlap)
     rows = only(micros(frame), kernel, found.trace.path).select(
@@ -81,7 +81,7 @@ def kernels_report(found: Found, kernel: str | None = None) -> Report:
     return _report("kernels", found, answer, head(found), (table,))
 
 
-def _types(found: Found) -> tuple[str, ...]:
+def _types(found: Findings) -> tuple[str, ...]:
     """The column of layer types, where a model's configuration tells them."""
     return ("layer_types",) if found.layers.types else ()
 
@@ -116,7 +116,7 @@ def aggregates_report(trace: Trace, kernel: str | None = None) -> Report:
     )
 
 
-def steps_report(found: Found) -> Report:
+def steps_report(found: Findings) -> Report:
     """Every step with its window, interval, host time and whether it counts."""
     rows = micros(found.steps.frame).select(
         "step_index", "name", "phase", "engine", "batch_size", "class_index", "gpu_ops", "kernels", "window_us",
@@ -146,7 +146,7 @@ def steps_report(found: Found) -> Report:
     )
 
 
-def layers_report(found: Found, kernel: str | None = None) -> Report:
+def layers_report(found: Findings, kernel: str | None = None) -> Report:
     """The layer x kernel map and the call sites of one layer."""
     ops = op_table(found.trace, found.steps, found.layers, found.overlap)
     rows = only(micros(layer_map(ops)), kernel, found.trace.path, "no kernel inside the layers matches")
@@ -201,7 +201,7 @@ def call_sites(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def overlap_report(found: Found) -> Report:
+def overlap_report(found: Findings) -> Report:
     """Busy, idle and hidden time per device and stream, and the exposed time of each kernel."""
     kernels = micros(kernel_table(found.trace, found.steps, found.layers, found.overlap)).select(
         "kernel", "kind", "calls_per_step", "us_per_step", "exposed_us_per_step"
@@ -233,6 +233,8 @@ _BUSY_COLUMNS = (
 )
 
 
-def _report(question: str, found: Found, answer: Struct, lines: tuple[Line, ...], tables: tuple[Table, ...]) -> Report:
+def _report(
+    question: str, found: Findings, answer: Struct, lines: tuple[Line, ...], tables: tuple[Table, ...]
+) -> Report:
     caveats = (*found.trace.caveats, *found.steps.caveats, *found.layers.caveats)
     return Report(f"trace-budget/{question}/1", answer, trace_facts(found.trace), lines, tables, (), caveats)

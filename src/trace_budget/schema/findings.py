@@ -118,11 +118,11 @@ class Overlap:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Findings:
     """What the analyses found out about a trace: what every projection starts from; `others`: by other readings."""
 
     trace: Trace
     steps: Steps
     layers: Layers
     overlap: Overlap
-    others: tuple[Found, ...] = ()
+    others: tuple[Findings, ...] = ()

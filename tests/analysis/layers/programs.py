@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from trace_budget.analysis.layers.names import names_of
-from trace_budget.analysis.layers.sequence import Cut, cut_sequence
+from trace_budget.analysis.layers.sequence import Layering, cut_sequence
 
 STYLES = (
     "norm qkv rope attn o_gemm gate_up silu down",
@@ -78,7 +78,7 @@ class Program:
     layers: int | None
     passes: int = 1
 
-    def cut(self, wanted: int | None = None) -> Cut:
+    def cut(self, wanted: int | None = None) -> Layering:
         """As the analysis cuts it."""
         column = pl.Series(self.kernels, dtype=pl.Enum(list(dict.fromkeys(self.kernels))))
         return cut_sequence(column.to_physical().to_numpy().astype(np.int64), wanted, names_of(column))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trace_budget.analysis.layers.names import Names
-from trace_budget.analysis.layers.sequence import Cut, cut_sequence
+from trace_budget.analysis.layers.sequence import Layering, cut_sequence
 from trace_budget.analysis.layers.tandem import best_run, candidate_periods
 
 L = "norm qkv rope attn out norm2 up act down "
@@ -17,16 +17,16 @@ def numbered(text: str) -> np.ndarray:
     return np.array([sorted(set(names)).index(name) for name in names], dtype=np.int64)
 
 
-def cut(text: str, wanted: int | None = None) -> Cut:
+def cut(text: str, wanted: int | None = None) -> Layering:
     return cut_sequence(numbered(text), wanted)
 
 
-def sizes(found: Cut) -> list[int]:
+def sizes(found: Layering) -> list[int]:
     """Kernels of each layer."""
     return np.bincount(found.layer[found.layer >= 0]).tolist()
 
 
-def hits(text: str, found: Cut, name: str) -> list[int]:
+def hits(text: str, found: Layering, name: str) -> list[int]:
     """The layer of each call of a kernel (-1 for none)."""
     return [int(layer) for kernel, layer in zip(text.split(), found.layer, strict=True) if kernel == name]
 
@@ -217,7 +217,7 @@ def test_a_users_count_that_nothing_shows_leaves_what_the_trace_shows() -> None:
     assert cut(L * 24, 7).layers == 24
 
 
-def opened(text: str, *norms: str) -> Cut:
+def opened(text: str, *norms: str) -> Layering:
     names = sorted(set(text.split()))
     return cut_sequence(numbered(text), names=Names(norms=np.array([name in norms for name in names])))
 

@@ -17,7 +17,7 @@ from trace_budget.errors import NotInTraceError, UsageError
 from trace_budget.projection.candidates import Candidate, Sequence
 from trace_budget.projection.chosen_claims import chosen_claims
 from trace_budget.projection.replay.moved_step import LAUNCH, MovedStep, moved_step
-from trace_budget.schema.findings import Found
+from trace_budget.schema.findings import Findings
 from trace_budget.schema.options import Change, Range, Selection
 
 EXACT = ("linear_graph", "hybrid", "eager_1stream")
@@ -25,7 +25,7 @@ KINDS = (*EXACT, "forkjoin_graph", "eager_2streams", "rocm_streamed_graph", "pdl
 CUT_US = 2.0
 
 
-def found_of(run: Run) -> Found:
+def found_of(run: Run) -> Findings:
     return api.analyse(to_trace(run))
 
 
@@ -33,7 +33,7 @@ def saving(name: str, us: float = CUT_US) -> Candidate:
     return Candidate("", Change(saving_us=us), Selection(name))
 
 
-def moved_by(found: Found, candidate: Candidate, step: int = 1) -> MovedStep:
+def moved_by(found: Findings, candidate: Candidate, step: int = 1) -> MovedStep:
     return moved_step(found, chosen_claims(found, candidate), step, step)
 
 
@@ -145,7 +145,7 @@ def test_a_saving_that_contradicts_the_trace_is_refused() -> None:
         chosen_claims(found, saving("no_such_kernel"))
 
 
-def launched(*ops: tuple[str, float, float, float], steps: tuple[builders.Range, ...] = ()) -> Found:
+def launched(*ops: tuple[str, float, float, float], steps: tuple[builders.Range, ...] = ()) -> Findings:
     """Ops as (name, start, duration, launch) in us on one stream."""
     calls = [Call("cudaLaunchKernel", at, at + 0.1, number) for number, (*_, at) in enumerate(ops)]
     return api.analyse(

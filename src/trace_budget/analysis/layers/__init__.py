@@ -10,7 +10,7 @@ from trace_budget.analysis.layers.beside import side_layers, side_positions
 from trace_budget.analysis.layers.lanes import Lane, kernels_of, lanes_of
 from trace_budget.analysis.layers.modules import ModuleLayers, by_modules
 from trace_budget.analysis.layers.names import Names, names_of
-from trace_budget.analysis.layers.sequence import Cut, cut_sequence
+from trace_budget.analysis.layers.sequence import Layering, cut_sequence
 from trace_budget.analysis.layers.sites import lane_positions
 from trace_budget.analysis.model_config import read_model
 from trace_budget.schema.findings import Int32Array, Layers, Segment, Steps
@@ -50,17 +50,17 @@ def _found(trace: Trace, steps: Steps, wanted: int | None) -> Layers:
     return _result(op_layer, op_position, lanes, cuts, wanted, placed.unplaced)
 
 
-def _named(lane: Lane, modules: ModuleLayers) -> Cut:
+def _named(lane: Lane, modules: ModuleLayers) -> Layering:
     """The layers of a lane as the modules say."""
     layer = modules.op_layer[lane.ops]
     count = int(np.unique(layer[layer >= 0]).size)
-    return Cut(layer, count, (), f"modules ({modules.module})", modules.confidence)
+    return Layering(layer, count, (), f"modules ({modules.module})", modules.confidence)
 
 
-def _repeated(lanes: list[Lane], wanted: int | None, names: Names) -> list[Cut]:
+def _repeated(lanes: list[Lane], wanted: int | None, names: Names) -> list[Layering]:
     """The layers of each lane by repetition; lanes with one sequence share one search."""
-    known: dict[bytes, Cut] = {}
-    cuts: list[Cut] = []
+    known: dict[bytes, Layering] = {}
+    cuts: list[Layering] = []
     for lane in lanes:
         key = lane.codes.tobytes()
         if key not in known:
@@ -72,7 +72,7 @@ def _repeated(lanes: list[Lane], wanted: int | None, names: Names) -> list[Cut]:
 def _place_side(
     kernels: pl.DataFrame,
     lanes: list[Lane],
-    cuts: list[Cut],
+    cuts: list[Layering],
     modules: ModuleLayers | None,
     op_layer: Int32Array,
     op_position: Int32Array,
@@ -91,12 +91,12 @@ def _place_side(
     op_position[rows] = side_positions(found, first).to_numpy()
 
 
-def _with_side(lanes: list[Lane], cuts: list[Cut], side: pl.DataFrame) -> list[tuple[Lane, Cut]]:
+def _with_side(lanes: list[Lane], cuts: list[Layering], side: pl.DataFrame) -> list[tuple[Lane, Layering]]:
     steps = set(side["step_index"].unique().to_list())
     return [(lane, cut) for lane, cut in zip(lanes, cuts, strict=True) if lane.step in steps]
 
 
-def _running(lane: Lane, cut: Cut, side: pl.DataFrame) -> pl.DataFrame:
+def _running(lane: Lane, cut: Layering, side: pl.DataFrame) -> pl.DataFrame:
     """The kernels beside one lane with the layer that runs there at their start."""
     index = side["step_index"]
     low, high = (int(index.search_sorted(lane.step, edge)) for edge in ("left", "right"))
@@ -112,7 +112,7 @@ def _result(
     op_layer: Int32Array,
     op_position: Int32Array,
     lanes: list[Lane],
-    cuts: list[Cut],
+    cuts: list[Layering],
     wanted: int | None,
     unplaced: int,
 ) -> Layers:
@@ -138,7 +138,7 @@ def _result(
     )
 
 
-def _unknown(cuts: list[Cut], wanted: int | None) -> Caveat:
+def _unknown(cuts: list[Layering], wanted: int | None) -> Caveat:
     """Why there are no layers: nothing repeats, or what does may be one layer or several."""
     possible = next((cut.possible for cut in cuts if cut.possible), ())
     if not possible:
@@ -152,7 +152,7 @@ def _unknown(cuts: list[Cut], wanted: int | None) -> Caveat:
     return Caveat("layers_ambiguous", text, len(possible), "warning")
 
 
-def _caveats(best: Cut, other: int, wanted: int | None, unplaced: int) -> tuple[Caveat, ...]:
+def _caveats(best: Layering, other: int, wanted: int | None, unplaced: int) -> tuple[Caveat, ...]:
     out: list[Caveat] = []
     if other:
         text = f"{other} step(s) show another layer count than {best.layers}, or none"

@@ -36,7 +36,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Layering:
     """A sequence cut into layers: the layer of each kernel (-1 for none), their number, and how it was found.
 
     `possible`: the numbers of layers it may have, where that is in doubt (`layers` is 0 then). `passes`: how often the
@@ -62,7 +62,7 @@ class _Found:
     stop: int
 
 
-def cut_sequence(codes: Int64Array, wanted: int | None = None, names: Names = OPAQUE) -> Cut:
+def cut_sequence(codes: Int64Array, wanted: int | None = None, names: Names = OPAQUE) -> Layering:
     """Cut the kernel names of one lane (integer codes in order) into layers.
 
     `wanted` is the count the user knows, `names` what the names tell.
@@ -78,7 +78,7 @@ def cut_sequence(codes: Int64Array, wanted: int | None = None, names: Names = OP
     return replace(one, layer=layer, passes=parts.size)
 
 
-def _cut_pass(codes: Int64Array, wanted: int | None, names: Names) -> Cut:
+def _cut_pass(codes: Int64Array, wanted: int | None, names: Names) -> Layering:
     """The layers of one pass: as the sequence shows them, unless the user knows another number."""
     like = names.alike(codes)
     shown = _shown(codes, names)
@@ -95,7 +95,7 @@ def _cut_pass(codes: Int64Array, wanted: int | None, names: Names) -> Cut:
     return replace(stated, shown=(shown.layers or shown.possible[0]) if contradicts else None)
 
 
-def _clearer(codes: Int64Array, exact: Cut, like: Int64Array, coarse: Cut) -> Cut:
+def _clearer(codes: Int64Array, exact: Layering, like: Int64Array, coarse: Layering) -> Layering:
     """The cut by names as they are, unless names that are alike explain clearly more, or something at all."""
     if coarse.layers == exact.layers or not coarse.layers:
         return exact
@@ -107,7 +107,7 @@ def _clearer(codes: Int64Array, exact: Cut, like: Int64Array, coarse: Cut) -> Cu
     return coarse if one is None or other.matching > CLEARER * one.matching else exact
 
 
-def _shown(codes: Int64Array, names: Names) -> Cut:
+def _shown(codes: Int64Array, names: Names) -> Layering:
     """The layers as the sequence shows them."""
     run = best_run(codes)
     parts = _segments(codes, run, names) if run else []
@@ -119,7 +119,7 @@ def _shown(codes: Int64Array, names: Names) -> Cut:
     return replace(uncut(codes.size), possible=possible, segments=whole.segments) if possible else whole
 
 
-def _with_strays(codes: Int64Array, cut: Cut, run: Run | None, names: Names) -> tuple[int, ...]:
+def _with_strays(codes: Int64Array, cut: Layering, run: Run | None, names: Names) -> tuple[int, ...]:
     """The numbers of layers, where kernels that mix tokens in layers also run beside them; () where none does."""
     low, high = _between_heads(codes, run, names)[1] if run else (0, codes.size)
     mixers = names.are("mixers", codes)
@@ -186,16 +186,16 @@ def _between_heads(codes: Int64Array, run: Run, names: Names) -> tuple[Run, tupl
     return Run(first, stop, run.period, max(run.matching - (run.stop - run.first) + stop - first, 1)), (low, high)
 
 
-def _main_alone(codes: Int64Array, names: Names) -> Cut | None:
+def _main_alone(codes: Int64Array, names: Names) -> Layering | None:
     """The layers of the main repetition alone: of a model with several stacks the user may mean one."""
     run = best_run(codes)
     found = _main(codes, run, (0, codes.size), names) if run else None
     return _joined(codes, [found]) if found else None
 
 
-def uncut(size: int) -> Cut:
+def uncut(size: int) -> Layering:
     """A sequence without layers."""
-    return Cut(np.full(size, -1, dtype=np.int32), 0, (), "none", "low")
+    return Layering(np.full(size, -1, dtype=np.int32), 0, (), "none", "low")
 
 
 def _main(codes: Int64Array, run: Run, bounds: tuple[int, int], names: Names) -> _Found | None:
@@ -225,7 +225,7 @@ def _further(codes: Int64Array, low: int, high: int, names: Names) -> _Found | N
     return _main(codes, moved, (low, high), names)
 
 
-def _twice(codes: Int64Array, wanted: int | None, names: Names) -> Cut | None:
+def _twice(codes: Int64Array, wanted: int | None, names: Names) -> Layering | None:
     """Two equal halves of a step: weak evidence of layers, but all that a model of two layers can show."""
     run = twice(codes) if wanted in (None, 2) else None
     if run is None:
@@ -234,7 +234,7 @@ def _twice(codes: Int64Array, wanted: int | None, names: Names) -> Cut | None:
     return _cut(codes.size, [found], "period", "low") if found else None
 
 
-def _joined(codes: Int64Array, parts: list[_Found]) -> Cut:
+def _joined(codes: Int64Array, parts: list[_Found]) -> Layering:
     """Segments one after the other; places between them belong to no layer."""
     count = sum(part.starts.size for part in parts)
     modal = _usual_count(codes)
@@ -243,14 +243,14 @@ def _joined(codes: Int64Array, parts: list[_Found]) -> Cut:
     return _cut(codes.size, parts, "period", "high" if agrees else "medium")
 
 
-def _cut(size: int, parts: list[_Found], method: str, confidence: str) -> Cut:
+def _cut(size: int, parts: list[_Found], method: str, confidence: str) -> Layering:
     layer = np.full(size, -1, dtype=np.int32)
     done = 0
     for part in parts:
         place = np.arange(int(part.starts[0]), part.stop)
         layer[place] = done + np.searchsorted(part.starts, place, side="right") - 1
         done += part.starts.size
-    return Cut(layer, done, tuple(part.piece for part in parts), method, confidence)
+    return Layering(layer, done, tuple(part.piece for part in parts), method, confidence)
 
 
 def _usual_count(codes: Int64Array) -> tuple[int, int] | None:
@@ -272,7 +272,7 @@ def _once_a_piece(codes: Int64Array, starts: Int64Array, names: Int64Array) -> f
     return float((table == 1).mean())
 
 
-def _by_counts(codes: Int64Array, wanted: int | None) -> Cut | None:
+def _by_counts(codes: Int64Array, wanted: int | None) -> Layering | None:
     """Layers from counts alone: cut at the calls of the first kernel that runs once a layer."""
     usual = _usual_count(codes)
     layers = wanted if wanted is not None else usual[0] if usual and usual[1] >= MODE_NAMES else None

@@ -8,7 +8,7 @@ import numpy as np
 
 from trace_budget.analysis.layers.lanes import Lane
 from trace_budget.analysis.layers.names import Names
-from trace_budget.analysis.layers.sequence import Cut
+from trace_budget.analysis.layers.sequence import Layering
 from trace_budget.analysis.layers.template import Template, template_of
 from trace_budget.schema.findings import Int32Array, Int64Array
 
@@ -31,7 +31,7 @@ class _Pattern:
     steps: int = 0
 
 
-def lane_positions(lanes: list[Lane], cuts: list[Cut], names: Names) -> Placed:
+def lane_positions(lanes: list[Lane], cuts: list[Layering], names: Names) -> Placed:
     """The position of each kernel; equal sequences are placed once, one template serves all steps.
 
     Where the layers were told by names that are alike, kernels of such names share a position, too.

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from trace_budget.analysis.readings.hypotheses import explained
-from trace_budget.analysis.steps.annotated import Found
+from trace_budget.analysis.steps.annotated import FoundSteps
 from trace_budget.schema.trace import Trace
 
 MOST = 0.9
@@ -14,7 +14,7 @@ LITTLE = 0.5
 
 
 def evidence(
-    trace: Trace, in_scope: np.ndarray, found: Found, frame: pl.DataFrame
+    trace: Trace, in_scope: np.ndarray, found: FoundSteps, frame: pl.DataFrame
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(for, against): coverage, sameness, marks, launches and idle time at the borders of the units."""
     held = explained(trace, in_scope, found)

@@ -7,7 +7,7 @@ import polars as pl
 
 from trace_budget.analysis.readings.cycles import SEVERAL
 from trace_budget.analysis.readings.refine import grouped, refined
-from trace_budget.analysis.steps.annotated import Found, by_annotations, by_gpu_annotations, by_marker_time
+from trace_budget.analysis.steps.annotated import FoundSteps, by_annotations, by_gpu_annotations, by_marker_time
 from trace_budget.analysis.steps.grammar import GRAMMARS, parse, user_grammar
 from trace_budget.analysis.steps.graph_launches import by_graph_launches
 from trace_budget.analysis.steps.unannotated import by_delimiter, by_idle_gaps, whole_trace
@@ -19,7 +19,7 @@ ENOUGH = 0.5  # share of the device time that marks must explain not to be outra
 NEARLY_ALL = 0.8
 
 
-def hypotheses(trace: Trace, in_scope: np.ndarray, scope: Scope) -> tuple[tuple[Found, ...], tuple[Caveat, ...]]:
+def hypotheses(trace: Trace, in_scope: np.ndarray, scope: Scope) -> tuple[tuple[FoundSteps, ...], tuple[Caveat, ...]]:
     """What can be the steps, the likeliest first; the user's pattern excludes all others."""
     caveats: tuple[Caveat, ...] = ()
     if scope.step_pattern:
@@ -32,7 +32,7 @@ def hypotheses(trace: Trace, in_scope: np.ndarray, scope: Scope) -> tuple[tuple[
     return _with_passes(trace, _of_trace(trace, in_scope, scope), scope.passes_per_step), caveats
 
 
-def _with_passes(trace: Trace, found: tuple[Found, ...], size: int | None) -> tuple[Found, ...]:
+def _with_passes(trace: Trace, found: tuple[FoundSteps, ...], size: int | None) -> tuple[FoundSteps, ...]:
     """Units without marks as the passes of steps, where the user says how many make one.
 
     Raises NotInTraceError where marks say that each step is one pass.
@@ -47,7 +47,7 @@ def _with_passes(trace: Trace, found: tuple[Found, ...], size: int | None) -> tu
     return tuple(grouped(one, size) for one in found)
 
 
-def _of_trace(trace: Trace, in_scope: np.ndarray, scope: Scope) -> tuple[Found, ...]:
+def _of_trace(trace: Trace, in_scope: np.ndarray, scope: Scope) -> tuple[FoundSteps, ...]:
     """What the trace itself tells: marks, then what is launched together, then what the kernels alone show."""
     for annotated in (by_annotations, by_gpu_annotations):
         if found := annotated(trace, in_scope, GRAMMARS):
@@ -77,8 +77,8 @@ def _followed(trace: Trace, in_scope: np.ndarray) -> bool:
 
 
 def _outranked(
-    trace: Trace, in_scope: np.ndarray, raw: Found, marked: tuple[Found, ...], scope: Scope
-) -> tuple[Found, ...] | None:
+    trace: Trace, in_scope: np.ndarray, raw: FoundSteps, marked: tuple[FoundSteps, ...], scope: Scope
+) -> tuple[FoundSteps, ...] | None:
     """What explains nearly all work where the marks explain little of it; None where marks do.
 
     Marks that hold little may still be steps among unmarked ones; not where marks and unmarked work take turns.
@@ -93,7 +93,7 @@ def _outranked(
     return None
 
 
-def explained(trace: Trace, in_scope: np.ndarray, found: Found) -> float:
+def explained(trace: Trace, in_scope: np.ndarray, found: FoundSteps) -> float:
     """Share of the device time that the steps hold; work whose launch is unknown, where others' is known, is left out.
 
     What other threads launch while a step's mark is open belongs to no step, but speaks against none.

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from trace_budget.analysis.readings.passes import passes_in
-from trace_budget.analysis.steps.annotated import Found
+from trace_budget.analysis.steps.annotated import FoundSteps
 from trace_budget.analysis.steps.classes import classify
 from trace_budget.schema.findings import Int32Array, Int64Array
 from trace_budget.schema.trace import Trace
@@ -41,7 +41,7 @@ class Pieces:
         return int(self.unit.size)
 
 
-def pieces_of(trace: Trace, in_scope: np.ndarray, found: Found) -> Pieces:
+def pieces_of(trace: Trace, in_scope: np.ndarray, found: FoundSteps) -> Pieces:
     """Cut marked steps and what runs between them into passes."""
     op_gap = _gaps(trace, in_scope, found)
     segment = _segments(trace, found, op_gap)
@@ -77,7 +77,7 @@ def _lasting(kind: Int64Array, work: Int64Array) -> Int64Array:
     return out
 
 
-def _segments(trace: Trace, found: Found, op_gap: Int64Array) -> Int64Array:
+def _segments(trace: Trace, found: FoundSteps, op_gap: Int64Array) -> Int64Array:
     """Per op: 2 i + 1 inside marked step i, 2 i for unmarked work before it that is worth a look, -1 for none."""
     segment = np.where(found.op_step >= 0, 2 * found.op_step.astype(np.int64) + 1, -1)
     between = op_gap >= 0
@@ -90,7 +90,7 @@ def _segments(trace: Trace, found: Found, op_gap: Int64Array) -> Int64Array:
     return segment
 
 
-def _gaps(trace: Trace, in_scope: np.ndarray, found: Found) -> Int64Array:
+def _gaps(trace: Trace, in_scope: np.ndarray, found: FoundSteps) -> Int64Array:
     """Of each unmarked op of the marked thread: how many marks opened before its launch; -1 for all others."""
     op_gap = np.full(in_scope.size, -1, dtype=np.int64)
     between = _between(trace, in_scope, found)
@@ -101,7 +101,7 @@ def _gaps(trace: Trace, in_scope: np.ndarray, found: Found) -> Int64Array:
     return op_gap
 
 
-def _between(trace: Trace, in_scope: np.ndarray, found: Found) -> np.ndarray:
+def _between(trace: Trace, in_scope: np.ndarray, found: FoundSteps) -> np.ndarray:
     """Ops of no step that the marked thread launched; none where steps are not found by host annotations."""
     if found.method != "annotations" or any(host is None for host in found.host_ns):
         return np.zeros(in_scope.size, dtype=np.bool_)

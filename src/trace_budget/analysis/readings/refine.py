@@ -9,7 +9,7 @@ import polars as pl
 
 from trace_budget.analysis.readings.cycles import SEVERAL, UNMARKED, PartsOf, cycle_starts
 from trace_budget.analysis.readings.pieces import Pieces, pieces_of
-from trace_budget.analysis.steps.annotated import Found
+from trace_budget.analysis.steps.annotated import FoundSteps
 from trace_budget.analysis.steps.grammar import ENGINE, WINDOW, Parsed
 from trace_budget.analysis.steps.unnamed import UNKNOWN
 from trace_budget.schema.findings import Int32Array, Int64Array
@@ -21,7 +21,7 @@ TO_HOST = "(?i)dtoh|d2h|device_to_host|devicetohost|device ->"
 EVERY = 0.9  # share of the passes that must copy to the host
 
 
-def refined(trace: Trace, in_scope: np.ndarray, found: Found, scope: Scope) -> tuple[Found, ...]:
+def refined(trace: Trace, in_scope: np.ndarray, found: FoundSteps, scope: Scope) -> tuple[FoundSteps, ...]:
     """What the marks can mean, the likeliest first: themselves, where each is one pass and covers all work.
 
     Marks that hold several passes are split; unmarked work that equals marked steps is steps; pieces in strict turns,
@@ -43,7 +43,9 @@ def refined(trace: Trace, in_scope: np.ndarray, found: Found, scope: Scope) -> t
     return _passes_or_steps(trace, found, pieces, passes, scope) if split else (passes,)
 
 
-def _passes_or_steps(trace: Trace, found: Found, pieces: Pieces, passes: Found, scope: Scope) -> tuple[Found, ...]:
+def _passes_or_steps(
+    trace: Trace, found: FoundSteps, pieces: Pieces, passes: FoundSteps, scope: Scope
+) -> tuple[FoundSteps, ...]:
     """Split marks as steps of one token each, and as steps of several passes for one token, where both are possible."""
     usual = int(np.median(np.bincount(pieces.unit[pieces.unit >= 0])))
     together = replace(
@@ -67,7 +69,7 @@ def _copies_back(trace: Trace, pieces: Pieces) -> bool:
     return with_copy.size >= EVERY * pieces.count
 
 
-def grouped(passes: Found, size: int) -> Found:
+def grouped(passes: FoundSteps, size: int) -> FoundSteps:
     """Steps of so many passes each, as the user says."""
     if size == 1:
         return passes
@@ -81,7 +83,7 @@ def grouped(passes: Found, size: int) -> Found:
     )  # fmt: skip
 
 
-def _parsed(found: Found, pieces: Pieces) -> list[Parsed | None]:
+def _parsed(found: FoundSteps, pieces: Pieces) -> list[Parsed | None]:
     """What is known of each piece: what its mark says, what the marks of its class say, or nothing.
 
     None for unmarked pieces that are no steps: unlike all others.
@@ -128,7 +130,7 @@ def _cycles(trace: Trace, pieces: Pieces, parsed: list[Parsed]) -> Int64Array | 
     return cycle_starts(pieces.kind, phase, pieces.idle_ns, PartsOf(trace, pieces.op_piece, pieces.kind))
 
 
-def _as_passes(found: Found, pieces: Pieces, parsed: list[Parsed], split: bool, unmarked: bool) -> Found:
+def _as_passes(found: FoundSteps, pieces: Pieces, parsed: list[Parsed], split: bool, unmarked: bool) -> FoundSteps:
     """Each piece as a step."""
     names = tuple(_name(found, pieces, index) for index in range(pieces.count))
     host = tuple(
@@ -147,12 +149,12 @@ def _as_passes(found: Found, pieces: Pieces, parsed: list[Parsed], split: bool, 
     )  # fmt: skip
 
 
-def _name(found: Found, pieces: Pieces, index: int) -> str:
+def _name(found: FoundSteps, pieces: Pieces, index: int) -> str:
     unit = int(pieces.unit[index])
     return found.names[unit] if unit >= 0 else f"unmarked {index}"
 
 
-def _as_cycles(found: Found, pieces: Pieces, parsed: list[Parsed], borders: Int64Array) -> Found:
+def _as_cycles(found: FoundSteps, pieces: Pieces, parsed: list[Parsed], borders: Int64Array) -> FoundSteps:
     """Each row of pieces between two borders as a step."""
     of_piece = (np.searchsorted(borders, np.arange(pieces.count), side="right") - 1).astype(np.int32)
     op_step = np.where(pieces.op_piece >= 0, np.append(of_piece, np.int32(-1))[pieces.op_piece], -1).astype(np.int32)
@@ -206,7 +208,7 @@ def _target_passes(pieces: Pieces, of_piece: Int32Array) -> Int32Array:
     return target
 
 
-def _row_name(found: Found, pieces: Pieces, row: range) -> str:
+def _row_name(found: FoundSteps, pieces: Pieces, row: range) -> str:
     names = list(dict.fromkeys(found.names[u] for u in pieces.unit[row.start : row.stop].tolist() if u >= 0))
     more = " …" if len(names) > MOST_NAMED else ""
     return " + ".join(names[:MOST_NAMED]) + more or f"unmarked {row.start}"

@@ -11,7 +11,7 @@ from trace_budget.analysis.readings.evidence import evidence
 from trace_budget.analysis.readings.hypotheses import hypotheses
 from trace_budget.analysis.readings.pick import picked
 from trace_budget.analysis.readings.variants import with_variants
-from trace_budget.analysis.steps.annotated import Found
+from trace_budget.analysis.steps.annotated import FoundSteps
 from trace_budget.analysis.steps.classes import classify
 from trace_budget.analysis.steps.processes import of_process
 from trace_budget.analysis.steps.select import choose
@@ -44,7 +44,7 @@ def find_steps(trace: Trace, scope: Scope | None = None) -> Steps:
 
 
 def _steps_of(
-    trace: Trace, in_scope: np.ndarray, found: Found, scope: Scope, device: int | None, caveats: tuple[Caveat, ...]
+    trace: Trace, in_scope: np.ndarray, found: FoundSteps, scope: Scope, device: int | None, caveats: tuple[Caveat, ...]
 ) -> Steps:
     """The steps as one hypothesis has them."""
     found = _without_empty(replace(found, op_step=own_unlinked(trace, in_scope, found.op_step)))
@@ -61,7 +61,7 @@ def _steps_of(
     )  # fmt: skip
 
 
-def _outside(trace: Trace, in_scope: np.ndarray, found: Found) -> tuple[Caveat, ...]:
+def _outside(trace: Trace, in_scope: np.ndarray, found: FoundSteps) -> tuple[Caveat, ...]:
     """Ops of the device that belong to no step: orphans of an earlier one, or work launched by other threads."""
     outside = in_scope & (found.op_step < 0)
     count, total = int(outside.sum()), max(int(in_scope.sum()), 1)
@@ -83,7 +83,7 @@ def _outside(trace: Trace, in_scope: np.ndarray, found: Found) -> tuple[Caveat, 
     return (Caveat("ops_outside_steps", text, count, "warning" if severe else "note"),)
 
 
-def _launched_aside(trace: Trace, outside: np.ndarray, found: Found) -> int:
+def _launched_aside(trace: Trace, outside: np.ndarray, found: FoundSteps) -> int:
     """How many of these ops were launched while a step's annotation was open, so by another thread."""
     hosts = [host for host in found.host_ns if host]
     launch = trace.gpu_ops["launch_id"].fill_null(-1).to_numpy()
@@ -122,7 +122,7 @@ def _device(trace: Trace, wanted: int | None) -> tuple[int | None, tuple[Caveat,
     return devices[0], (Caveat("several_devices", text, len(devices)),)
 
 
-def _without_empty(found: Found) -> Found:
+def _without_empty(found: FoundSteps) -> FoundSteps:
     """Drop steps that own no op and renumber the rest."""
     owned = np.bincount(found.op_step[found.op_step >= 0], minlength=len(found.names)) > 0
     new_index = np.where(owned, np.cumsum(owned) - 1, -1).astype(np.int32)
@@ -138,7 +138,7 @@ def _without_empty(found: Found) -> Found:
     )
 
 
-def _table(trace: Trace, found: Found) -> pl.DataFrame:
+def _table(trace: Trace, found: FoundSteps) -> pl.DataFrame:
     """One row per step with its GPU window, busy time, interval and counts; null where no op has usable times."""
     count = len(found.names)
     ops = trace.gpu_ops.select("kind", "start_ns", "end_ns").with_columns(pl.Series("step_index", found.op_step))
@@ -177,7 +177,7 @@ def _device_busy(trace: Trace, frame: pl.DataFrame, device: int | None) -> pl.Se
     return pl.Series("device_busy_ns", busy, dtype=pl.Int64)
 
 
-def _closed(trace: Trace, found: Found) -> tuple[np.ndarray, np.ndarray]:
+def _closed(trace: Trace, found: FoundSteps) -> tuple[np.ndarray, np.ndarray]:
     """Which steps are known to be whole, and which own launches without work.
 
     A step is whole whose annotation is closed and each of whose launches has its work.
@@ -207,7 +207,7 @@ def _cut_short(trace: Trace, op_step: np.ndarray, edge: int, like: int) -> bool:
     return bool((one == (other[-one.size :] if edge < like else other[: one.size])).all())
 
 
-def _facts(found: Found) -> pl.DataFrame:
+def _facts(found: FoundSteps) -> pl.DataFrame:
     """What the method says of each step."""
     return pl.DataFrame(
         {

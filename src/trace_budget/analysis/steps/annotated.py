@@ -18,7 +18,7 @@ SAME = 0.5  # device copies of one name that overlap by this share of the later 
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundSteps:
     """Steps as a method finds them: per-step facts in host order and the step of each op (-1 for none).
 
     `host_ns` is where the host annotation begins and ends (None without one). `level` is what one of them is: pass,
@@ -42,7 +42,7 @@ class Found:
     settle: str = ""
 
 
-def by_annotations(trace: Trace, in_scope: np.ndarray, grammars: tuple[Grammar, ...]) -> Found | None:
+def by_annotations(trace: Trace, in_scope: np.ndarray, grammars: tuple[Grammar, ...]) -> FoundSteps | None:
     """Steps from host annotations; None when no annotation encloses launches of kernels in scope."""
     rows, texts = _step_rows(trace, "annotation", grammars)
     if rows.is_empty() or trace.calls.is_empty():
@@ -63,7 +63,7 @@ def by_annotations(trace: Trace, in_scope: np.ndarray, grammars: tuple[Grammar, 
     return _found(chosen, op_step, "annotations", _coverage(trace, op_step, in_scope))
 
 
-def by_gpu_annotations(trace: Trace, in_scope: np.ndarray, grammars: tuple[Grammar, ...]) -> Found | None:
+def by_gpu_annotations(trace: Trace, in_scope: np.ndarray, grammars: tuple[Grammar, ...]) -> FoundSteps | None:
     """Steps from the device copies of annotations, by device time.
 
     Profilers write a copy per stream, so copies of one name that overlap are one step.
@@ -83,7 +83,7 @@ def by_gpu_annotations(trace: Trace, in_scope: np.ndarray, grammars: tuple[Gramm
     return _found(chosen, op_step, "gpu_annotations", "medium", on_host=False)
 
 
-def by_marker_time(trace: Trace, in_scope: np.ndarray, grammars: tuple[Grammar, ...]) -> Found | None:
+def by_marker_time(trace: Trace, in_scope: np.ndarray, grammars: tuple[Grammar, ...]) -> FoundSteps | None:
     """Steps from host annotations where no launch can be followed: an op belongs to the last one opened before it.
 
     Device work runs after its host range, so neighbours of a boundary may be booked to the wrong step: low confidence.
@@ -103,9 +103,11 @@ def by_marker_time(trace: Trace, in_scope: np.ndarray, grammars: tuple[Grammar, 
     return _found(chosen, op_step, "annotations by time", "low") if _holds_work(trace, op_step, in_scope) else None
 
 
-def _found(ranges: list[Range], op_step: Int32Array, method: str, confidence: str, on_host: bool = True) -> Found:
+def _found(ranges: list[Range], op_step: Int32Array, method: str, confidence: str, on_host: bool = True) -> FoundSteps:
     host_ns = tuple((r.start_ns, r.end_ns) if on_host else None for r in ranges)
-    return Found(tuple(r.name for r in ranges), tuple(r.parsed for r in ranges), host_ns, op_step, method, confidence)
+    return FoundSteps(
+        tuple(r.name for r in ranges), tuple(r.parsed for r in ranges), host_ns, op_step, method, confidence
+    )
 
 
 def _step_rows(trace: Trace, kind: str, grammars: tuple[Grammar, ...]) -> tuple[pl.DataFrame, dict[str, Parsed]]:

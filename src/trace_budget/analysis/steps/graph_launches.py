@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from trace_budget.analysis.layers.tandem import best_run
-from trace_budget.analysis.steps.annotated import Found
+from trace_budget.analysis.steps.annotated import FoundSteps
 from trace_budget.analysis.steps.unnamed import unnamed_steps
 from trace_budget.intervals import covered_length, gaps
 from trace_budget.schema.findings import Int64Array
@@ -20,7 +20,7 @@ WHOLE_MODEL = 0.5  # a graph that repeats layers over this share of its kernels 
 CANDIDATES = 64  # patterns tried
 
 
-def by_graph_launches(trace: Trace, in_scope: np.ndarray) -> Found | None:
+def by_graph_launches(trace: Trace, in_scope: np.ndarray) -> FoundSteps | None:
     """One step per period of the graph-launch sequence; the host time of its first launch is the boundary.
 
     A launch whose kernels repeat layers is a whole model: a step of its own, whatever the others replay. Pieces of a

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from trace_budget.analysis.layers.tandem import best_run
-from trace_budget.analysis.steps.annotated import Found
+from trace_budget.analysis.steps.annotated import FoundSteps
 from trace_budget.analysis.steps.outer import closed_once, coarser, nearest, stands_apart, two_passes
 from trace_budget.analysis.steps.unnamed import unnamed_steps
 from trace_budget.schema.findings import Int32Array, Int64Array
@@ -30,7 +30,7 @@ MAYBE_LAYERS = Caveat(
 )
 
 
-def by_delimiter(trace: Trace, in_scope: np.ndarray) -> Found | None:
+def by_delimiter(trace: Trace, in_scope: np.ndarray) -> FoundSteps | None:
     """Steps from kernels that run once a step: the largest regular distance between two calls of one name.
 
     Where other kernels run once in several such units, or once in the whole trace, at its ends, the units are the
@@ -71,7 +71,7 @@ def _firsts(codes: Int64Array, idle_before: Int64Array, distance: tuple[int, int
     return _best_rotation(idle_before, np.flatnonzero(codes == name), period), period
 
 
-def _one_pass(trace: Trace, in_scope: np.ndarray, codes: Int64Array) -> Found:
+def _one_pass(trace: Trace, in_scope: np.ndarray, codes: Int64Array) -> FoundSteps:
     """The whole trace as one pass: what runs once stands at its ends, what repeats are its layers."""
     begin, end = closed_once(codes)
     where = "both ends" if begin and end else "the begin" if begin else "the end"
@@ -170,7 +170,7 @@ def _recurs(usual: np.ndarray, best: int) -> bool:
     return best < 0 or int(np.count_nonzero(usual >= 0.5 * usual[best])) > 2
 
 
-def by_idle_gaps(trace: Trace, in_scope: np.ndarray) -> Found | None:
+def by_idle_gaps(trace: Trace, in_scope: np.ndarray) -> FoundSteps | None:
     """Steps as bursts between idle gaps far above the usual one."""
     order = _timed(trace, in_scope)
     if order.size < 2 * MIN_STEPS:
@@ -194,7 +194,7 @@ def by_idle_gaps(trace: Trace, in_scope: np.ndarray) -> Found | None:
     return unnamed_steps(int(cut.sum()) + 1, op_step, "idle gaps", "low")
 
 
-def whole_trace(in_scope: np.ndarray, stated: bool) -> Found:
+def whole_trace(in_scope: np.ndarray, stated: bool) -> FoundSteps:
     """No step structure found: the whole trace as one window; `stated` when the user says that this is a step."""
     text = "no step structure was found: figures per step are figures of the whole trace"
     found = unnamed_steps(1, np.where(in_scope, 0, -1).astype(np.int32), "whole trace", "low")

@@ -14,7 +14,7 @@ from trace_budget.projection.replay.prepared import Vanishing
 from trace_budget.projection.replay.propagation import Shifts, propagate
 from trace_budget.projection.replay.schedule import Claim
 from trace_budget.projection.replay.stretch import Timeline, stretch
-from trace_budget.schema.findings import Found, Int64Array
+from trace_budget.schema.findings import Findings, Int64Array
 
 LAUNCH = -1  # held back by its own launch, as far as the trace shows
 NOTHING = -2
@@ -56,7 +56,7 @@ class MovedStep:
         return rows[::-1]
 
 
-def moved_step(found: Found, claims: tuple[Claim, ...], first: int, last: int) -> MovedStep:
+def moved_step(found: Findings, claims: tuple[Claim, ...], first: int, last: int) -> MovedStep:
     """Steps first … last (step indexes, both included) with and without the claims of the candidates."""
     trace = found.trace
     line = stretch(trace, found.steps, first, last, dispatch_floor(trace), closing=False)
