@@ -100,7 +100,7 @@ class _Interrupts:
 
 
 def _open_what_is_closed() -> None:
-    """A standard stream that was closed (`>&-`) must not be the next file that is opened; stdout tells that it is."""
+    """A standard stream that was closed (`>&-`) must not be the next file that is opened; stdout reports that it is."""
     for name, flags in (("stdin", os.O_RDONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
             mode = "r" if name == "stdin" else "w"

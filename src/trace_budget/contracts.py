@@ -29,11 +29,11 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class FileNames:
-    """What names of files tell about a format, as regular expressions; case is ignored.
+    """What names of files say about a format, as regular expressions; case is ignored.
 
     `main`: kernel traces that other files accompany, `companions`: those files, `always`: such of them as a process
     writes that ran no kernel; `sums`: files that hold sums all the same; `output`: words behind the name of the run.
-    `page_of` tells whether two names of runs are of one run although they differ.
+    `page_of` says whether two names of runs are of one run although they differ.
     """
 
     main: str = ""
@@ -50,7 +50,7 @@ class Reader:
 
     `cannot_tell` lists the questions this format leaves open, `recognised_by` says in words what `recognises` looks at.
     `suffixes` are without those of PACKINGS; nothing but traces has those of them that `own_suffixes` repeats.
-    `writers`: the profilers that write it, each with the place of this output among its outputs (0 tells most).
+    `writers`: the profilers that write it, each with the place of this output among its outputs (0 says most).
     `work_table` begins the name of the table whose rows are device work; `late_rank` says that the rank may stand
     behind the events.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class TraceBudgetError(Exception):
-    """An error told to the user in one line: where, what was expected, what was found, what to do.
+    """An error as the user sees it in one line: where, what was expected, what was found, what to do.
 
     `choices` follow it, one a line, where the user has to choose. Only the entry point prints it; its class carries the
     exit code.

@@ -1,4 +1,4 @@
-"""Labels for a set of kernels: the function first, then only what tells those of the set apart, whatever the width.
+"""Labels for a set of kernels: the function first, then only what distinguishes those of the set, whatever the width.
 
 A label is unique within its set, and `--kernel` takes it: as a spelling of the name, or with `…` for what is cut.
 """
@@ -108,7 +108,7 @@ def _label(name: str, width: int, room: _Room) -> str:
 
 
 def _cut(name: str, text: str, base: str, width: int, room: _Room) -> str | None:
-    """The text cut to what tells it from the others of the set; None where no such cut fits."""
+    """The text cut to what distinguishes it from the others of the set; None where no such cut fits."""
     heads = [width // 2, width // 3, LEAST_HEAD]
     if text.startswith(f"{base}<"):
         heads = [len(base) + 1, *heads]

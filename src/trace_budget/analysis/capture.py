@@ -177,7 +177,7 @@ def _layer_marks(names: pl.DataFrame, rows: pl.DataFrame, ranges: pl.DataFrame, 
 
 
 def _with_layer(names: pl.DataFrame, layers: Layers, modules_tell: bool) -> pl.DataFrame:
-    """op_id and texts; where modules do not tell the layer (a compiled model), its number in the replay does."""
+    """op_id and texts; where modules do not give the layer (a compiled model), its number in the replay does."""
     chosen = names.select("op_id", *TEXTS)
     layer = pl.Series("layer", layers.op_layer[names["op_id"].to_numpy()].astype(np.int64))
     if modules_tell:

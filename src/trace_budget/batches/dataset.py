@@ -38,7 +38,7 @@ def folder_of(table: str, question_key: str) -> str:
 
 
 def encoded(spec: TableSpec, frame: pl.DataFrame, question: Question) -> bytes:
-    """A table as Parquet (zstd); its metadata tells table, schema version, program and question."""
+    """A table as Parquet (zstd); its metadata names table, schema version, program and question."""
     facts = {
         "trace_budget.table": spec.name,
         "trace_budget.dataset": str(DATASET_VERSION),

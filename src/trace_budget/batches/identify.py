@@ -30,7 +30,7 @@ _TELLING = r"trace|profile|(?:^|[-_.])(?:rank|TP)[-_]?\d"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a first look tells: `digest` is None when the content could not be read, `refusal` why it is no good."""
+    """What a first look says: `digest` is None when the content could not be read, `refusal` why it is no good."""
 
     source: Source
     digest: str | None
@@ -41,7 +41,7 @@ class Identity:
 
     @property
     def trace_id(self) -> str | None:
-        """The key of the trace: its content and the rank its name tells, which the content may not."""
+        """The key of the trace: its content and the rank its name gives, which the content may not."""
         if self.digest is None:
             return None
         named = rank_in(self.source.name)

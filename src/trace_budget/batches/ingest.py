@@ -21,7 +21,7 @@ _LONGEST_STEM = 200  # names of files end at 255 bytes
 def ingest(trace: Trace, out: Path | str, overwrite: bool = False, rank: int | None = None) -> tuple[Path, bool]:
     """Write the tables of a trace into its own folder below `out`; the folder, and whether it was written now.
 
-    The name holds the trace's file name and a digest of its content, and `rank` where it was told rather than read: the
+    The name holds the trace's file name and a digest of its content, and `rank` where it was given, not read: the
     same trace is written once. Raises OutputError when it cannot be written.
     """
     source = Path(trace.path)

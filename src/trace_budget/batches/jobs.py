@@ -57,5 +57,5 @@ def _companions(found: Sequence[Identity]) -> frozenset[Identity]:
 
 
 def job_labels(found: Sequence[Identity]) -> list[str]:
-    """The job of each trace, by where it lies and what its name and content tell."""
+    """The job of each trace, by where it lies and what its name and content say."""
     return ranks.job_labels([Placed(o.source.folder, o.source.name, o.rank, o.world_size) for o in found])

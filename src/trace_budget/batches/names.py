@@ -1,4 +1,4 @@
-"""What paths tell about a trace: model, device, batch size and other tags."""
+"""What paths say about a trace: model, device, batch size and other tags."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COLUMNS = ("model", "device", "batch_size")
 
 @dataclass(frozen=True, slots=True)
 class PathFacts:
-    """What a path tells; None where it is silent. `tags` holds what else a pattern names."""
+    """What a path says; None where it is silent. `tags` holds what else a pattern names."""
 
     model: str | None = None
     device: str | None = None
@@ -45,7 +45,7 @@ def checked_pattern(text: str) -> Expression:
 
 
 def facts_in_path(relative: str, name_pattern: str | None = None) -> PathFacts:
-    """What the path below the folder given tells; a pattern of the user comes before the usual spellings."""
+    """What the path below the folder given says; a pattern of the user comes before the usual spellings."""
     found: dict[str, str] = {}
     shown = safe(relative)
     given = checked_pattern(name_pattern).groups_of([shown]) if name_pattern else []

@@ -21,7 +21,7 @@ class Source:
     """One file (or a folder that is one trace, or one member of an archive).
 
     `address` is a local path or URL; `relative` starts with the name of the folder given, with `!/` before a member;
-    `checksum` is what a remote store tells about the content; `index` the member's number in its archive. `closed`
+    `checksum` is what a remote store says about the content; `index` the member's number in its archive. `closed`
     stands for a whole folder that cannot be listed.
     """
 

@@ -68,7 +68,7 @@ def _group_value(name: str) -> pl.Expr:
 
 
 def check_groups(by: Sequence[str], name_pattern: str | None) -> None:
-    """Raise UsageError for a group that neither the runs nor the name pattern can tell."""
+    """Raise UsageError for a group that neither the runs nor the name pattern gives."""
     known = (*GROUPS, *(checked_pattern(name_pattern).names if name_pattern else ()))
     for name in by:
         if name not in known:

@@ -1,7 +1,7 @@
 """Nsight Compute `--csv` in its long form: one line a metric, of which `gpu__time_duration` or `Duration` is read.
 
 Spec: https://docs.nvidia.com/nsight-compute/NsightComputeCli/. Lines before the header (`==PROF==`) are skipped;
-numbers have thousands commas. ncu locks the clocks to their base unless told otherwise: real times are shorter.
+numbers have thousands commas. ncu locks the clocks to their base unless asked otherwise: real times are shorter.
 """
 
 from __future__ import annotations

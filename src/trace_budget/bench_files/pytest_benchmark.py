@@ -1,6 +1,6 @@
 """pytest-benchmark JSON (`--benchmark-json`): `stats` in seconds, measured with a host clock.
 
-Spec: https://pytest-benchmark.readthedocs.io/en/latest/usage.html. `fullname` tells tests of several files apart where
+Spec: https://pytest-benchmark.readthedocs.io/en/latest/usage.html. `fullname` separates tests of several files where
 `name` does not.
 """
 

@@ -182,7 +182,7 @@ def _wants_colour() -> bool:
 
 
 def _to_stdout(data: bytes) -> None:
-    """Write and flush, so that a full disk is told here and not at exit."""
+    """Write and flush, so that a full disk is reported here and not at exit."""
     try:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()

@@ -1,1 +1,1 @@
-"""Two runs set side by side: what moved, what the step gained, and what was foretold of it."""
+"""Two runs set side by side: what moved, what the step gained, and what was predicted of it."""

@@ -8,9 +8,9 @@ import polars as pl
 
 SITE = ["kind", "name", "position"]
 SIGMAS = 2.0
-FEWEST = 3  # differences that tell a spread
+FEWEST = 3  # differences that show a spread
 LEAST_SHARE = 0.005  # of its own time: smaller differences of a call site are never called a change
-UNKNOWN_SPREAD_SHARE = 0.05  # the same where nothing tells a spread
+UNKNOWN_SPREAD_SHARE = 0.05  # the same where nothing shows a spread
 REACH = 2  # calls before and after a changed one that count as its neighbours
 
 

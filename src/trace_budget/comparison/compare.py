@@ -1,4 +1,4 @@
-"""Two runs compared: what moved on the device, what the step gained, and what was foretold of it."""
+"""Two runs compared: what moved on the device, what the step gained, and what was predicted of it."""
 
 from __future__ import annotations
 

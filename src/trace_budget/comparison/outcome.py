@@ -18,7 +18,7 @@ STEADY_PCT = 0.5  # without an interval, a step that differs by more than this h
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """What BEFORE foretold, in ns per step; `source` is candidate (stated) or measured (change of each call)."""
+    """What BEFORE predicted, in ns per step; `source` is candidate (stated) or measured (change of each call)."""
 
     source: str
     naive_ns: float
@@ -51,7 +51,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The word, why, and realised / predicted (None where no saving was foretold).
+    """The word, why, and realised / predicted (None where no saving was predicted).
 
     The words: realised, partly realised, not realised, not resolved, not engaged, relocated, regressed, no change.
     """
@@ -102,7 +102,7 @@ def _regressed(got: Realised) -> bool:
 
 
 def _without_claim(got: Realised, moved: Moved) -> str:
-    """Nothing was foretold and no device time saved: only the step speaks."""
+    """Nothing was predicted and no device time saved: only the step speaks."""
     if got.resolved or (got.resolved is None and got.pct > STEADY_PCT):
         return "realised"
     return "no change" if abs(moved.kernel_ns) <= STEADY_PCT / 100.0 * got.before.median else "not resolved"

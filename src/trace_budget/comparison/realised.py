@@ -54,7 +54,7 @@ class Realised:
 
     @property
     def resolved(self) -> bool | None:
-        """Whether the difference can be told from noise."""
+        """Whether the difference can be distinguished from noise."""
         if self.low_ns is None or self.high_ns is None:
             return None
         return self.low_ns > 0 or self.high_ns < 0

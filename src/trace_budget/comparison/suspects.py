@@ -1,4 +1,4 @@
-"""The candidates of a comparison one by one: their calls in BEFORE, what those saved, what was foretold of them."""
+"""The candidates of a comparison one by one: their calls in BEFORE, what those saved, what was predicted of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from trace_budget.schema.trace import Caveat
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """One candidate: `chosen` calls of BEFORE, what they (and what took their place) saved, what was foretold alone.
+    """One candidate: `chosen` calls of BEFORE, what they (and what took their place) saved, what was predicted alone.
 
     Times in ns per step; `foretold_ns` is None when nothing was stated.
     """

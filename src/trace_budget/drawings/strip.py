@@ -75,7 +75,7 @@ def _panel(picture: Strip, view: View, scale: axis.Axis, top: float) -> Iterator
 
 
 def _merged(bars: pl.DataFrame, scale: axis.Axis, least: float) -> list[tuple[float, float]]:
-    """(place, length) in px of what can be told apart: bars that meet within a quarter of a px are one."""
+    """(place, length) in px of what can be distinguished: bars that meet within a quarter of a px are one."""
     if bars.is_empty():
         return []
     ordered = bars.sort("start_us")

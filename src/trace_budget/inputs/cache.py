@@ -103,7 +103,7 @@ def _usable(home: Path) -> bool:
 
 
 def _digest_of_known(home: Path, path: Path, stamp: Stamp) -> str | None:
-    """The digest of a file seen before; None when no trace of its size is kept, so that hashing would tell nothing."""
+    """The digest of a file seen before; None when no trace of its size is kept, so that hashing would show nothing."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         seen = json.loads(_memo(home, path).read_text(encoding="utf-8"))
         if seen["stamp"] == stamp:
@@ -115,7 +115,7 @@ def _digest_of_known(home: Path, path: Path, stamp: Stamp) -> str | None:
 
 
 def _remember(home: Path, path: Path, stamp: Stamp, digest: str) -> None:
-    """Note the digest of a file, unless it changed so recently that its times would not tell a further change."""
+    """Note the digest of a file, unless it changed so recently that its times would not show a further change."""
     if time.time_ns() - max(stamp[3:]) > _SETTLED_NS:
         fresh = home / "seen" / f".{os.getpid()}-{time.monotonic_ns()}.part"
         fresh.write_text(json.dumps({"stamp": stamp, "digest": digest}), encoding="utf-8")

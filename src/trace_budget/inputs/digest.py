@@ -1,4 +1,4 @@
-"""What tells one input from another: a digest over all that is read of it."""
+"""What distinguishes one input from another: a digest over all that is read of it."""
 
 from __future__ import annotations
 

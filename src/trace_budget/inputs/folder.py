@@ -1,7 +1,7 @@
 """A folder as input: which files in it are traces, which of them are ranks of one job, and which to leave out.
 
 Output folders of rocprofv3 (`<host>/<pid>_*.csv`, `*_results.db`, …) and of other profilers, `profile/` folders of vLLM
-and SGLang with one file per rank. Nothing is summed over files, and what is left out is told.
+and SGLang with one file per rank. Nothing is summed over files, and what is left out is reported.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _lines(head: Head) -> int:
 
 
 def _sorted_out(found: list[Member]) -> tuple[list[Member], list[LeftOut]]:
-    """Of a run written several times the output that tells most; of several processes those that ran something."""
+    """Of a run written several times the output that says most; of several processes those that ran something."""
     kept, left_out = [], []
     beside: dict[Path, list[str]] = {}
     for one in found:
@@ -202,7 +202,7 @@ def _sorted_out(found: list[Member]) -> tuple[list[Member], list[LeftOut]]:
 
 
 def _ran_something(one: Member) -> bool:
-    """Whether a database holds device work, as far as a look at one row tells."""
+    """Whether a database holds device work, as far as a look at one row says."""
     prefix = one.reader.work_table
     if not prefix:
         return True

@@ -1,4 +1,4 @@
-"""One run in several files: which beside each other hold the same run, which tells most, which are read together."""
+"""One run in several files: which beside each other hold the same run, which says most, which are read together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Output(Protocol):
 
 
 def stem_of_run(path: Path) -> tuple[Path, str]:
-    """Folder, and name without what tells the output: `42_results.db` and `42_kernel_trace.csv` are of run `42`."""
+    """Folder, and name without what names the output: `42_results.db` and `42_kernel_trace.csv` are of run `42`."""
     return path.parent, _output().sub("", path.name).removesuffix("results")
 
 
@@ -40,7 +40,7 @@ def _output() -> re.Pattern[str]:
 
 
 def telling_more(one: Output, found: Sequence[Output]) -> Output | None:
-    """Another output of the same run by the same profiler that tells more than this one, if there is any."""
+    """Another output of the same run by the same profiler that says more than this one, if there is any."""
     beside = [other for other in found if other is not one and _of_one_run(other, one)]
     mine = _places(one)
     better = [
@@ -53,13 +53,13 @@ def telling_more(one: Output, found: Sequence[Output]) -> Output | None:
 
 
 def _places(one: Output) -> dict[str, int]:
-    """The place of an output among those of each profiler that writes it; sums tell least."""
+    """The place of an output among those of each profiler that writes it; sums say least."""
     sums = _SUMS if one.reader.names.sums and re.search(one.reader.names.sums, one.path.name) else 0
     return {profiler: place + sums for profiler, place in one.reader.writers.items()}
 
 
 def _of_one_run(more: Output, less: Output) -> bool:
-    """Whether names say so: alike without what tells the output, or as a reader knows them to be of one run."""
+    """Whether names say so: alike without what names the output, or as a reader knows them to be of one run."""
     (folder, stem), (beside, other) = stem_of_run(more.path), stem_of_run(less.path)
     page_of = more.reader.names.page_of
     if folder != beside or page_of is None or not more.reader.writers.keys() & less.reader.writers.keys():

@@ -80,7 +80,7 @@ def refuse_known(head: Head) -> None:
 
 
 def refuse_named(head: Head) -> None:
-    """Raise InputError for a file that no reader recognises but whose name tells what it is."""
+    """Raise InputError for a file that no reader recognises but whose name says what it is."""
     _refuse(head, _BY_NAME)
 
 

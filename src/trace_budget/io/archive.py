@@ -66,7 +66,7 @@ def members(path: Path) -> Iterator[Member]:
 
 
 def _plain_name(name: str) -> str:
-    """The last part of a member's name, which may tell its rank; `member` where that is no name of a file."""
+    """The last part of a member's name, which may give its rank; `member` where that is no name of a file."""
     last = Path(name).name
     fits = last not in ("", "..") and "\0" not in last and len(os.fsencode(last)) <= _LONGEST_NAME_BYTES
     return last if fits else "member"

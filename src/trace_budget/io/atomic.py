@@ -1,4 +1,4 @@
-"""Safe writing: never over an existing file unless told to, and never half a file.
+"""Safe writing: never over an existing file unless asked to, and never half a file.
 
 The data goes to a private temporary file in the same folder, which takes the final name only when it is complete.
 """

@@ -1,6 +1,6 @@
 """Whether something is there, asked so that a closed folder above or a name too long for any file is a plain no.
 
-`Path.is_file` and `Path.is_dir` raise then, up to Python 3.13; who opens the file next tells why it cannot be read.
+`Path.is_file` and `Path.is_dir` raise then, up to Python 3.13; who opens the file next says why it cannot be read.
 """
 
 from __future__ import annotations

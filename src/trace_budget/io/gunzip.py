@@ -1,4 +1,4 @@
-"""Gzip by raw deflate, member by member: all bytes before a cut survive; a wrong checksum or length is told, no end."""
+"""Gzip by raw deflate, member by member: all bytes before a cut survive; a wrong checksum or length is reported."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Under a limit on memory (`ulimit -v`, `-d`) libraries abort or fail in odd ways: the command then runs in a child.
 
-What the child says is passed on when it ends in an orderly way; when it does not, one line tells of the limit.
+What the child says is passed on when it ends in an orderly way; when it does not, one line reports the limit.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def _opened(file: Path) -> Iterator[Any]:
 
 
 def _refuse_bomb(file: Path, metadata: Any) -> None:
-    """A few bytes can stand for any number of equal values, so the rows count as well as the bytes that are told."""
+    """A few bytes can stand for any number of equal values, so the rows count as well as the bytes that are stated."""
     size = file.stat().st_size
     told = sum(metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups))
     grown, bound = max(told, metadata.num_rows * metadata.num_columns * _VALUE_BYTES), limits().bound(size)

@@ -133,7 +133,7 @@ def _inflated(path: Path, stack: ExitStack) -> tuple[Path, str]:
 
 
 def _check_length(path: Path, file: Path, damage: str) -> str:
-    """SQLite only says `malformed` for a cut file; its header tells how long it should be, and what follows is passed.
+    """SQLite only says `malformed` for a cut file; its header says how long it should be, and what follows is passed.
 
     Returns what is wrong with a file that holds another database behind its own.
     """

@@ -46,7 +46,7 @@ def told_stdout() -> Iterator[None]:
 
 
 class _Told:
-    """A text stream that tells what it cannot write, and tells it again when a library swallowed it."""
+    """A text stream that reports what it cannot write, and reports it again when a library swallowed it."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Private folders for copies of what cannot be read in place; a full or missing one is told, never the input blamed."""
+"""Private folders for copies of what cannot be read in place; a full or missing one is named, not the input."""
 
 from __future__ import annotations
 

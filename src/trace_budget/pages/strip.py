@@ -17,7 +17,7 @@ from trace_budget.schema.findings import Findings, Int64Array
 from trace_budget.schema.page import Strip, View
 from trace_budget.units import NS_PER_US, us_from_ns
 
-MOST_BARS = 3_000  # per state of the step: more could not be told apart, and make the page slow
+MOST_BARS = 3_000  # per state of the step: more could not be distinguished, and make the page slow
 PIECES = 1_000  # of the step, when its ops are too many to be drawn one by one
 MOST_STREAMS = 6
 AROUND = 2.0  # how much of its own length is shown on either side of a call

@@ -108,7 +108,7 @@ def _by_replay(saving: Saving, limits: Bounds, steps: int) -> Loss:
 
 
 def _why_lost(limits: Bounds) -> Blocker:
-    """The cause that the trace names for it, the most telling first."""
+    """The cause that the trace names for it, the most informative first."""
     if any(caveat.code == "one_rank" for caveat in limits.caveats):
         text = "collectives wait for ranks this trace does not show: if they gain nothing, the step does not either"
         return Blocker("one_rank", text, "--with-rank, or the folder of the job")

@@ -37,7 +37,7 @@ class Match:
     `ops`: op_id, step_index, layer_index, position, start_ns, end_ns, dur_ns (null when unknown), solo_ns, name, and
     grid_x, grid_y, grid_z.
     `damaged`: further calls in these steps, under names that damage may have made of the matched ones. `types`:
-    what each layer is, where the configuration of the model tells.
+    what each layer is, where the configuration of the model says.
     """
 
     kernel: str

@@ -25,7 +25,7 @@ class Missing:
 
 
 def missing_calls(lost: LostWork, site: Findings, change: Change, match: Match, durations_ns: FloatArray) -> Missing:
-    """How many calls per step a match lacks: as the user's number of calls tells, where that can be, else at most."""
+    """How many calls per step a match lacks: as the user's number of calls says, where that can be, else at most."""
     most = lost.calls_lost(_codes(lost, site, match)) / max(match.steps, 1)
     if lost.empty:
         most += _idle_ns(site.steps) / max(float(durations_ns.mean()), 1.0)

@@ -14,7 +14,7 @@ from trace_budget.units import show_count, show_us, us_from_ns
 
 UNLIKE = 0.2  # relative: sites whose means differ by more are not alike
 SMALL_SHARE = 0.02  # of the time of all calls: a site with less cannot make the others unlike
-SPLIT = 1.5  # between neighbours by duration, where nothing else tells calls apart
+SPLIT = 1.5  # between neighbours by duration, where nothing else distinguishes calls
 FEWEST = 3  # calls on either side of such a split
 MOST_SHOWN = 4
 GRID = ("grid_x", "grid_y", "grid_z")

@@ -127,7 +127,7 @@ def _open_all(paths: list[Path], inputs: Inputs) -> tuple[list[Trace], list[Inpu
 
 
 def _files(path: Path, inputs: Inputs) -> list[tuple[Path, int | None]]:
-    """The file, or every trace in a folder with the rank its name or first bytes tell."""
+    """The file, or every trace in a folder with the rank its name or first bytes give."""
     from trace_budget.inputs.folder import is_folder, look_into
 
     if not is_folder(path):

@@ -234,7 +234,7 @@ def command(
 
 
 def _and_the_kernel(error: UsageError, trace: Path, selection: Selection, scope: Scope, inputs: Inputs) -> UsageError:
-    """The error, with what is wrong about the kernel's name: one run tells all that is missing."""
+    """The error, with what is wrong about the kernel's name: one run reports all that is missing."""
     from trace_budget.api import analyse
     from trace_budget.projection.candidates import Candidate
     from trace_budget.projection.target import site_of, target_of

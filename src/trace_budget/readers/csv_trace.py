@@ -1,4 +1,4 @@
-"""From the tables of a CSV file to raw records: columns by name, damage told, sibling files of the same run."""
+"""From the tables of a CSV file to raw records: columns by name, damage reported, sibling files of the same run."""
 
 from __future__ import annotations
 

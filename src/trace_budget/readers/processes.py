@@ -1,6 +1,6 @@
 """Whose work device operations are, in formats that name the process of a call and not that of a kernel.
 
-Correlation ids count within a process, so that two processes use the same ones. What tells them apart: a launch comes
+Correlation ids count within a process, so that two processes use the same ones. What distinguishes them: a launch comes
 before its work, a wait launches nothing, and a lane (device and context) is one process's. What these cannot decide
 stays unknown, and is refused where several processes would be added up.
 """
@@ -26,7 +26,7 @@ def with_processes(
 ) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
     """Fill ops.pid where it is null, from the calls of the same correlation; `lane` are columns of one process each.
 
-    Raises InputError, with `advice`, when several processes share a lane and their work cannot be told apart.
+    Raises InputError, with `advice`, when several processes share a lane and their work cannot be distinguished.
     """
     launching = calls.drop_nulls(["pid", "correlation"])
     pids = launching["pid"].unique().sort().to_list()
@@ -58,7 +58,7 @@ def _fitting(ops: pl.DataFrame, calls: pl.DataFrame, lane: Sequence[str]) -> pl.
 
 
 def _by_lane(fitting: pl.DataFrame, lane: Sequence[str], where: str, advice: str) -> tuple[pl.DataFrame, list[int]]:
-    """The process of each lane (lane, pid; null where several fit), and the processes that were not told apart."""
+    """The process of each lane (lane, pid; null where several fit), and the processes that were not distinguished."""
     sizes = fitting.group_by(lane).agg(pl.col("row").n_unique().alias("rows"))
     shares = fitting.group_by(*lane, "pid").len().join(sizes, on=list(lane), nulls_equal=True)
     whole = shares.filter(pl.col("len") >= _WHOLE_LANE * pl.col("rows"))
@@ -66,7 +66,7 @@ def _by_lane(fitting: pl.DataFrame, lane: Sequence[str], where: str, advice: str
     sure = found.filter(pl.col("fitting") == 1)
     pids = set(fitting["pid"].unique().to_list())
     unsure = sorted(pids - set(sure["pid"].to_list()))
-    # as many lanes as processes are left: none shares one, though nothing tells which is whose
+    # as many lanes as processes are left: none shares one, though nothing shows which is whose
     if len(unsure) > sizes.height - sure.height:
         raise _shared(fitting, lane, sorted(pids), where, advice)
     return sure.select(*lane, "pid"), unsure

@@ -1,4 +1,4 @@
-"""What names and first bytes tell about ranks: which rank a trace is of, and which job."""
+"""What names and first bytes say about ranks: which rank a trace is of, and which job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CLOCK = re.compile(r"(?<=_)\d+(?=\.\d{9,})|\d{5,}")
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A trace by its folder, bare name, rank and the number of ranks of its job; None where nothing tells."""
+    """A trace by its folder, bare name, rank and the number of ranks of its job; None where nothing shows."""
 
     folder: str
     name: str
@@ -26,7 +26,7 @@ class Placed:
 
 
 def rank_in(name: str) -> int | None:
-    """The rank a bare name tells: `rank0.….pt.trace.json.gz`, `…-TP-3.trace.json.gz`; `rank` goes before `tp`."""
+    """The rank a bare name gives: `rank0.….pt.trace.json.gz`, `…-TP-3.trace.json.gz`; `rank` goes before `tp`."""
     found = next((match for pattern in _RANK if (match := pattern.search(name))), None)
     return int(found[1]) if found and len(found[1]) <= _MOST_DIGITS else None
 
@@ -46,7 +46,7 @@ def job_facts(part: bytes) -> tuple[int | None, int | None]:
 def job_labels(found: Sequence[Placed]) -> list[str]:
     """The job of each trace: folder and name without what differs between ranks, and a number where jobs repeat.
 
-    A trace whose rank nobody tells, or that is known to run alone, is a job of its own.
+    A trace whose rank nobody states, or that is known to run alone, is a job of its own.
     """
     seen: defaultdict[tuple[str, int | None], int] = defaultdict(int)
     labels: list[str] = []

@@ -1,8 +1,8 @@
-"""Sums of something else than kernels, in tables with the header of kernel sums: told by file name and by names.
+"""Sums of something else than kernels, in tables with the header of kernel sums: known by file name and by names.
 
 rocprofv3 and rocpd write one table of one shape per domain (`*_marker_api_stats.csv`, `hip_summary.csv`), rocprof
 and hipprof one for API calls, nsys one per report (`*_mpi_event_sum.csv`). Marker sums hold texts a user chose, so
-that only the name of the file tells what they are.
+that only the name of the file says what they are.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def _columns(table: Table, width: int) -> list[_Column]:
 
 
 def _column(shown: ShownColumn, width: int, *title: str) -> _Column:
-    """Numbers are never cut; texts give way down to a readable stump, kernels as far as labels tell them apart."""
+    """Numbers are never cut; texts give way down to a readable stump, kernels as far as labels distinguish them."""
     if shown.among is None:
         size = _widest(*title, *shown.cells)
         return _Column(shown, size, size if shown.numeric else min(size, NARROWEST_TEXT))

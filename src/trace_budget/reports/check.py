@@ -18,7 +18,7 @@ BROKEN_CODES = ("no_gpu_ops", "lost_kernels", "steps_unknown", "capture_sidecar"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One trace with everything found about it; `found` is None when no steps could be told."""
+    """One trace with everything found about it; `found` is None when no steps could be found."""
 
     trace: Trace
     found: Findings | None
@@ -108,5 +108,5 @@ def across_ranks(traces: list[Trace]) -> tuple[Caveat, ...]:
 
 
 def unusable(why: str) -> Caveat:
-    """The finding for a trace whose steps cannot be told."""
+    """The finding for a trace whose steps cannot be found."""
     return Caveat("no_countable_step", why, 1, "error")

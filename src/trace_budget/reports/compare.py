@@ -1,4 +1,4 @@
-"""The answer of `compare`: what moved, what the step gained, what was foretold, and the verdict."""
+"""The answer of `compare`: what moved, what the step gained, what was predicted, and the verdict."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def pace(found: Sequence[Comparison]) -> Comparison:
 
 
 def _told(c: Comparison) -> Pair:
-    """One pair as the JSON document tells it; times in us per step (per recording on that basis)."""
+    """One pair as the JSON document has it; times in us per step (per recording on that basis)."""
     return Pair(
         verdict=c.outcome.word,
         why=c.outcome.why,
@@ -256,7 +256,7 @@ def _tables(found: Sequence[Comparison], main: Comparison) -> tuple[Table, ...]:
 
 
 def _candidates(c: Comparison) -> pl.DataFrame:
-    """One row per candidate: what was foretold of it alone, and what its calls and what took their place saved."""
+    """One row per candidate: what was predicted of it alone, and what its calls and what took their place saved."""
     rows = c.suspects
     return pl.DataFrame(
         {

@@ -35,7 +35,7 @@ def _renamed(column: str) -> str:
 
 
 def kernels_of(found: Findings) -> tuple[str, ...]:
-    """Every kernel of the trace: what labels are told apart from."""
+    """Every kernel of the trace: what labels are distinguished from."""
     names: list[str] = found.trace.gpu_ops["name"].unique(maintain_order=True).cast(pl.String).drop_nulls().to_list()
     return tuple(names)
 
@@ -82,7 +82,7 @@ def kernels_report(found: Findings, kernel: str | None = None) -> Report:
 
 
 def _types(found: Findings) -> tuple[str, ...]:
-    """The column of layer types, where a model's configuration tells them."""
+    """The column of layer types, where a model's configuration gives them."""
     return ("layer_types",) if found.layers.types else ()
 
 

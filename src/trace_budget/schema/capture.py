@@ -1,4 +1,4 @@
-"""What a graph-capture trace tells: the launches recorded into each graph, and the ranges they were made in."""
+"""What a graph-capture trace says: the launches recorded into each graph, and the ranges they were made in."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CapturedNames:
 
     `names`: op_id, module, operator, shapes (null: none recorded), one row per named op; empty when nothing fits.
     `label`: the capture that fits best; `named` of `replayed` ops of the counted steps' replays; `method`: names
-    (kernel names agree) or count (the capture tells no kernel names); `layers_by`: what is called once a layer in the
+    (kernel names agree) or count (the capture holds no kernel names); `layers_by`: what is called once a layer in the
     capture, with its calls that lie in the layer of their number, of all; `modules_tell`: module calls number the
     layers; `why_not` says why nothing was named, empty when something was.
     """

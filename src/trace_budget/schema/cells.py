@@ -20,7 +20,7 @@ KERNELS = ("kernel",)  # columns that hold kernels' names
 class ShownColumn:
     """One column as text; numbers go to the right, prose may be wrapped, other texts are names.
 
-    `among`: the kernels from which those of the column are told apart; None where it holds none.
+    `among`: the kernels from which those of the column are distinguished; None where it holds none.
     """
 
     title: str

@@ -91,7 +91,7 @@ class Layers:
 
     `op_layer`: layer_index of each row of gpu_ops inside its step, -1 outside layers. `op_position`: index of the op
     in the layer's template (one position = one call site), -1 outside. `layers`: the layer count of the used steps.
-    `types`: what each layer is, where the model's configuration tells; else empty.
+    `types`: what each layer is, where the model's configuration says; else empty.
     """
 
     op_layer: Int32Array

@@ -35,7 +35,7 @@ KERNEL = "Exact name, else a part of it (case counts), or glob:… or re:…"
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What a user may tell a reader: the rank to assume, and the trace_processor binary for Perfetto files.
+    """What a user may ask of a reader: the rank to assume, and the trace_processor binary for Perfetto files.
 
     `cache` lets large traces be kept as tables in the user's cache folder, and taken from there. `from_format` is the
     name of a format, for a file that is not to be recognised by its content.

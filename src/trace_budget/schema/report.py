@@ -38,7 +38,7 @@ class Table:
     """Rows in a frame whose columns carry units in their names; `columns` is the order people read them in.
 
     CSV and Parquet write the whole frame; terminal and Markdown show `columns`, at most `limit` rows (0: not shown).
-    `among`: further kernels of the trace, from which the labels of those in the table are told apart.
+    `among`: further kernels of the trace, from which the labels of those in the table are distinguished.
     """
 
     name: str

@@ -14,7 +14,7 @@ class Drawing:
     """All times in integer ns from the begin of the picture; slices of one track never overlap.
 
     `processes`: group titles, in order. `tracks`: track (number), process (place in `processes`), name.
-    `slices`: slice (number), track, name, categories (comma-separated), start_ns, duration_ns, and what is told about
+    `slices`: slice (number), track, name, categories (comma-separated), start_ns, duration_ns, and what is said about
     each (NOTES; null: not said), sorted by track and start. `flows`: from_slice, to_slice. `counters`: process, name,
     time_ns, value, in order of time.
     """

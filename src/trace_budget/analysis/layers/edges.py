@@ -142,7 +142,7 @@ def _snapped(
 def _at_norms(
     codes: Int64Array, gaps: list[tuple[int, int]], moved: list[int], opening: tuple[int, int], names: Names
 ) -> list[int]:
-    """The cuts between layers that open with a norm, where what leads the first layer tells how many norms come before.
+    """The cuts between layers that open with a norm, where what leads the first layer says how many norms come before.
 
     A layer of another kind leads in otherwise; it opens with as many norms behind the core of the layer before.
     """

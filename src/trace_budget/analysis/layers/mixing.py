@@ -1,4 +1,4 @@
-"""Layers told by what is in each: one place where tokens mix (attention, a state space), and a common core."""
+"""Layers found by what is in each: one place where tokens mix (attention, a state space), and a common core."""
 
 from __future__ import annotations
 

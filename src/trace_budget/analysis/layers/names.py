@@ -1,4 +1,4 @@
-"""What kernel names tell of layers: norms, what mixes tokens, ends of a pass, and which names are alike."""
+"""What kernel names say of layers: norms, what mixes tokens, ends of a pass, and which names are alike."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ OPAQUE = Names()
 
 
 def names_of(column: pl.Series) -> Names:
-    """What the names of a column (an Enum) tell."""
+    """What the names of a column (an Enum) say."""
     if not isinstance(column.dtype, pl.Enum):
         return OPAQUE
     texts = column.dtype.categories.str.to_lowercase()

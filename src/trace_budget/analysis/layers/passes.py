@@ -14,7 +14,7 @@ LAYERS = 3  # repetitions inside a pass that make it more than a layer
 
 
 def equal_passes(codes: Int64Array, names: Names) -> Int64Array | None:
-    """Where each of several equal passes begins; None where the sequence is one pass, or nobody can tell.
+    """Where each of several equal passes begins; None where the sequence is one pass, or nobody can know.
 
     Passes follow each other without rest, each repeats layers, and each has kernels of its own at its ends: none that
     mix tokens, none that its layers run, and among them an embedding, a head or a sampler by its name. Layers of

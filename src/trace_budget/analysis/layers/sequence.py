@@ -18,7 +18,7 @@ from trace_budget.schema.findings import Int32Array, Int64Array
 
 FURTHER_PERIOD = 4  # further segments must be clearer than the main one
 FURTHER_SHARE = 0.1
-MODE_NAMES = 3  # kernels that must share a count before counts alone tell the layers
+MODE_NAMES = 3  # kernels that must share a count before counts alone show the layers
 TAKES_TURNS = 0.8  # and the share of layers in which each of them must run once: equal counts alone are chance
 FEW = 4  # heads are this many times fewer than layers, at least
 MOSTLY = 0.5  # share of a repetition between two heads
@@ -65,7 +65,7 @@ class _Found:
 def cut_sequence(codes: Int64Array, wanted: int | None = None, names: Names = OPAQUE) -> Layering:
     """Cut the kernel names of one lane (integer codes in order) into layers.
 
-    `wanted` is the count the user knows, `names` what the names tell.
+    `wanted` is the count the user knows, `names` what the names say.
     """
     parts = equal_passes(codes, names)
     if parts is None:

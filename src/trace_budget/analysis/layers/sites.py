@@ -34,7 +34,7 @@ class _Pattern:
 def lane_positions(lanes: list[Lane], cuts: list[Layering], names: Names) -> Placed:
     """The position of each kernel; equal sequences are placed once, one template serves all steps.
 
-    Where the layers were told by names that are alike, kernels of such names share a position, too.
+    Where the layers were found by names that are alike, kernels of such names share a position, too.
     """
     patterns: dict[tuple[bytes, bytes], _Pattern] = {}
     codes = [names.alike(lane.codes) if cut.coarse else lane.codes for lane, cut in zip(lanes, cuts, strict=True)]

@@ -38,7 +38,7 @@ def layer_starts(codes: Int64Array, run: Run, names: Names = OPAQUE) -> Int64Arr
 
 
 def _by_likeness(codes: Int64Array, run: Run, names: Names) -> Int64Array:
-    """Where each layer of a run begins, told by what the layers of one period share."""
+    """Where each layer of a run begins, found by what the layers of one period share."""
     unit = _unit(codes, run)
     block = _shared_block(unit, names)
     parts = mixing_parts(unit, names)

@@ -19,7 +19,7 @@ def unrecorded_launches(trace: Trace, steps: Steps, ops: pl.DataFrame) -> pl.Dat
     """Launches that own no op: kind, step_index (null for none); as many as unlinked kernels of the steps explain less.
 
     `ops`: launch_id and step_index of every op. A launch stands in the step of the launches around it on its thread;
-    between two steps the annotation that opened since the last of them tells. At both ends of a recording work is cut
+    between two steps the annotation that opened since the last of them decides. At both ends of a recording work is cut
     off: only launches inside an annotation of a step stand in one.
     """
     owners = ops.drop_nulls("launch_id").group_by("launch_id").agg(pl.col("step_index").max().cast(pl.Int64))
@@ -63,7 +63,7 @@ def _annotations(trace: Trace, steps: Steps) -> tuple[Int64Array, Int64Array]:
 
 
 def _step(empty: pl.DataFrame, opens: Int64Array, lasts: Int64Array) -> pl.Series:
-    """The step of each launch; at either end of a recording only an open annotation tells it."""
+    """The step of each launch; at either end of a recording only an open annotation gives it."""
     start = empty["start_ns"].to_numpy()
     turn = np.searchsorted(opens, start, side="right")
     inside = np.zeros(start.size, bool) if opens.size == 0 else (turn > 0) & (lasts[np.maximum(turn - 1, 0)] > start)

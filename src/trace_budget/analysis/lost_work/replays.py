@@ -11,7 +11,7 @@ import polars as pl
 from trace_budget.schema.findings import Int64Array, Steps
 from trace_budget.schema.trace import Trace
 
-LIKE = 3  # replays of one kind that tell what is usual
+LIKE = 3  # replays of one kind that show what is usual
 KIND = ("turn", "replays", "batch_size", "phase")
 MOST_KINDS = 512  # different replays looked at per kind, the commonest first
 MOST_GRAPHS = 16  # of which so many may be graphs of their own

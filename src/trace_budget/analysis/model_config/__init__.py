@@ -46,7 +46,7 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What a configuration tells: `stacks` in the order they run (the last one is the language model's)."""
+    """What a configuration says: `stacks` in the order they run (the last one is the language model's)."""
 
     family: str
     stacks: tuple[Stack, ...]
@@ -81,7 +81,7 @@ def expected_counts(model: Model) -> tuple[int, ...]:
 def read_model(path: Path | str) -> Model:
     """The model of a config.json, or of the folder that holds it.
 
-    Raises InputError for what is no such file, and for one that tells no number of layers.
+    Raises InputError for what is no such file, and for one that gives no number of layers.
     """
     place = Path(path)
     place = place / FILE if place.is_dir() else place
@@ -99,7 +99,7 @@ def read_model(path: Path | str) -> Model:
 
 
 def model_of(values: Mapping[str, Any], where: str = FILE) -> Model:
-    """The model that the values of a configuration tell."""
+    """The model that the values of a configuration describe."""
     text = _text(values)
     family = str(text.get("model_type") or values.get("model_type") or "unknown")
     beside = [*_sides(values), *_encoder(text)]

@@ -17,7 +17,7 @@ MOST = 100_000
 
 
 def types_of(text: Mapping[str, Any], family: str, count: int | None) -> tuple[str, ...] | None:
-    """What mixes tokens in each layer; None where no number of layers is told."""
+    """What mixes tokens in each layer; None where no number of layers is stated."""
     listed = _listed(text)
     if listed is not None:
         return listed

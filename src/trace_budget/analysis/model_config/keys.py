@@ -1,4 +1,4 @@
-"""The keys under which configurations of current model families tell their layers."""
+"""The keys under which configurations of current model families give their layers."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ SAME_PROFILE = 0.9  # the same, of how often the kernels run, whatever their nam
 
 
 class PartsOf:
-    """What the classes of pieces run, so that parts of a step are told from variants of one."""
+    """What the classes of pieces run, so that parts of a step are distinguished from variants of one."""
 
     def __init__(self, trace: Trace, op_piece: Int32Array, kind: Int64Array) -> None:
         """Count the kernels of one example of each class."""
@@ -124,7 +124,7 @@ def _in_turns(kind: Int64Array, phase: list[str], idle_ns: Int64Array, names: Pa
             return None
         middle = (kind.size - period) // 2  # the first ones may be a warm-up
         row, times = np.unique(kind[middle : middle + period], return_counts=True)
-        # A part may run several times in a cycle (the passes of a draft); one that runs once tells where it is.
+        # A part may run several times in a cycle (the passes of a draft); one that runs once says where it is.
         if row.size < 2 or times.min() > 1 or not _one_label(phase) or not names.all_parts(row):
             return None
         waits = [float(np.median(idle_ns[offset::period][1 if offset == 0 else 0 :])) for offset in range(period)]

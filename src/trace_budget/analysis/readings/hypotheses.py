@@ -48,7 +48,7 @@ def _with_passes(trace: Trace, found: tuple[FoundSteps, ...], size: int | None) 
 
 
 def _of_trace(trace: Trace, in_scope: np.ndarray, scope: Scope) -> tuple[FoundSteps, ...]:
-    """What the trace itself tells: marks, then what is launched together, then what the kernels alone show."""
+    """What the trace itself says: marks, then what is launched together, then what the kernels alone show."""
     for annotated in (by_annotations, by_gpu_annotations):
         if found := annotated(trace, in_scope, GRAMMARS):
             marked = refined(trace, in_scope, found, scope)

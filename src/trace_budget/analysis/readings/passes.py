@@ -11,7 +11,7 @@ SHORTEST = 6  # kernels of a pass
 REGULAR = 0.1  # two passes differ by at most this share of their kernels (experts vary)
 ALIKE = 0.9  # Bray-Curtis similarity of two passes of one model
 MOST_TRIED = 12
-AT_ENDS = 3  # kernels at each end of a stretch that tell whether it begins and ends as its passes do
+AT_ENDS = 3  # kernels at each end of a stretch that show whether it begins and ends as its passes do
 
 
 def passes_in(codes: Int64Array, is_kernel: np.ndarray) -> Int64Array | None:

@@ -1,4 +1,4 @@
-"""Pieces: marked steps and the unmarked work between them, in host order, cut into passes and told apart by class."""
+"""Pieces: marked steps and the unmarked work between them, in host order, cut into passes, by class."""
 
 from __future__ import annotations
 

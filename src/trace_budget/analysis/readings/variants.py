@@ -13,7 +13,7 @@ SIGMA_PER_MAD = 1.4826
 LONGER = 1.1  # an interval this many times the window holds a wait
 REGULAR = 0.15  # a loop's intervals vary by at most this share of their median (its host work varies)
 MOST_TIMES = 3.1  # beyond about three windows even a regular interval is that of arriving work, not of the loop
-FEWEST = 3  # intervals that tell whether they are regular
+FEWEST = 3  # intervals that show whether they are regular
 MIXED_SHARE = 0.05  # share of the device time from which other phases are part of what a token takes
 TOKEN_PHASES = ("decode", "mixed", "prefill")
 MOST = 4
@@ -33,7 +33,7 @@ def with_variants(readings: list[Steps], narrowed: bool) -> list[Steps]:
 
 
 def _paced(steps: Steps) -> list[Steps]:
-    """The steps at the pace of the device and as served, where the trace does not tell which one a token has.
+    """The steps at the pace of the device and as served, where the trace does not say which one a token has.
 
     A regular loop sets its own pace. What waits irregularly, or for long, waits for work to arrive.
     """
@@ -77,7 +77,7 @@ def _spread(values: pl.Series) -> float:
 
 
 def _mixed(steps: Steps) -> list[Steps]:
-    """The decode steps, and the mean step of all phases where the others take a share worth telling.
+    """The decode steps, and the mean step of all phases where the others take a share worth reporting.
 
     Sequences get tokens in mixed steps, too: with these the mean step comes first.
     """

@@ -118,7 +118,7 @@ def _step_rows(trace: Trace, kind: str, grammars: tuple[Grammar, ...]) -> tuple[
 
 
 def _runs_on(column: str, value: object) -> pl.Expr:
-    """Calls of this process or thread; where either side does not tell, nothing is excluded."""
+    """Calls of this process or thread; where either side does not say, nothing is excluded."""
     return pl.lit(value=True) if value is None else (pl.col(column) == value) | pl.col(column).is_null()
 
 

@@ -32,7 +32,7 @@ class Grammar:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What one annotation says: engine, phase and, where it tells, the number of sequences in the step."""
+    """What one annotation says: engine, phase and, where it says, the number of sequences in the step."""
 
     engine: str
     phase: str

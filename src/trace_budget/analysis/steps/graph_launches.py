@@ -62,7 +62,7 @@ def _whole_models(trace: Trace, launch: Int64Array, graphs: Int64Array, replayed
 def _period_of(values: Int64Array) -> int | None:
     """The smallest shift at which the values repeat: 1 when all are equal; None without a repetition.
 
-    Among many equal pieces only the others tell where a step begins, so these must repeat for themselves, too.
+    Among many equal pieces only the others say where a step begins, so these must repeat for themselves, too.
     """
     distinct, code, votes = np.unique(values, return_inverse=True, return_counts=True)
     if distinct.size == 1:

@@ -43,7 +43,7 @@ def of_process(trace: Trace, device: int | None, wanted: int | None) -> tuple[np
 
 
 def _owners(trace: Trace) -> pl.Series:
-    """The process of each op: its own, else that of the call that launched it; null where neither tells."""
+    """The process of each op: its own, else that of the call that launched it; null where neither says."""
     if trace.calls.is_empty() or trace.calls["pid"].n_unique() < 2:
         return trace.gpu_ops["pid"]
     launched = trace.gpu_ops.select("op_id", "pid", "launch_id").join(

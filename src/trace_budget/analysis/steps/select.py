@@ -17,7 +17,7 @@ OUTLIER_SIGMAS = 5.0
 SIGMA_PER_MAD = 1.4826
 OUTLIER_SHARE = 0.05  # a step within 5 % of the median is never an outlier, however quiet the rest is
 PARTIAL_SHARE = 0.98
-FEWEST = 4  # steps that tell what an outlier is
+FEWEST = 4  # steps that show what an outlier is
 RARE = 0.1  # share of the steps up to which outliers are outliers
 FEW = 2  # so many may be, however few steps there are: the first and one that stalls
 TWICE = 2.0  # variants of one step last at most so many times as long as each other
@@ -62,7 +62,7 @@ def _completeness(trace: Trace, steps: pl.DataFrame, cut_off: tuple[int, ...]) -
     like = pl.col("kernels").filter(~edge).min().fill_null(pl.col("kernels").max()).over("phase", "class_index")
     alone = edge.all().over("phase", "class_index")
     # An annotation names the phase, so a step like no inner one of its phase, and shorter, has lost kernels; without
-    # annotations it may as well be of another phase, which its class tells.
+    # annotations it may as well be of another phase, which its class shows.
     usual = pl.col("kernels").filter(~edge).median().over("phase")
     lost = alone & (pl.col("phase") != "other") & (pl.col("kernels") < PARTIAL_SHARE * usual)
     most = pl.col("kernels").median().over("phase")
@@ -122,7 +122,7 @@ def _alike(trace: Trace, steps: pl.DataFrame, op_step: Int32Array, explicit: boo
 
     A class that is rare and not repeated is an outlier. Where no annotation names the phase, steps of unlike names may
     be of another phase: only variants of the class that holds most device time stay, of about its length. Steps the
-    user picked are only told apart there.
+    user picked are only distinguished there.
     """
     inside = steps.filter(pl.col("why_out") == "")
     inside = inside.filter(pl.col("phase") == "other") if explicit else inside

@@ -131,7 +131,7 @@ def _outer_distance(codes: Int64Array) -> tuple[int, int] | None:
 def _once_a_step(codes: Int64Array, fit: pl.DataFrame) -> tuple[int, int]:
     """The largest distance, unless more names run two to four times within it and layers repeat in between.
 
-    A kernel that runs every second step is told from the head of a model of two layers by what repeats inside.
+    A kernel of every second step is distinguished from the head of a model of two layers by what repeats inside.
     """
     usual = fit["usual"].to_numpy()
     best, votes = 0, int(np.count_nonzero(_near(usual, usual[0])))

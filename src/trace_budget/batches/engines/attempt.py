@@ -1,4 +1,4 @@
-"""One task tried in a worker: its value, or what came instead, told the same way by every engine."""
+"""One task tried in a worker: its value, or what came instead, reported the same way by every engine."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ class _Builder:
             table.lose(*table.rows_among(*self._before))
 
     def _settle(self, lines: pl.Series) -> None:
-        """A header that lost or gained one cell: the row below tells whether the table before it goes on."""
+        """A header that lost or gained one cell: the row below says whether the table before it goes on."""
         rows = lines.drop_nulls()
         if self._doubt is None or not rows.len():
             return
@@ -194,7 +194,7 @@ class _Builder:
     def _pass_over(self, line: str, cells: Cells, number: int) -> bool:
         """Whether an unknown header is no row: where tables end with one, and where it is this table's again, damaged.
 
-        The latter is told. Where tables follow each other the rows below may be another table's, and are left out.
+        The latter is reported. Where tables follow each other the rows below may be another table's, and are left out.
         """
         again = self._open is not None and self._open.begins_like(cells)
         if again:

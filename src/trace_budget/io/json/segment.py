@@ -105,7 +105,7 @@ class SegmentReader(Generic[T]):
         return after
 
     def _past_bracket(self, piece: Piece[T], buffer: bytearray, at: int, end: int, offset: int, final: bool) -> int:
-        """Take the objects before a `]`; after damage it may be none of the array's, which only what follows tells."""
+        """Take the objects before a `]`; after damage it may be none of the array's, which only what follows says."""
         more = self._more_objects(buffer, end)
         if not (more or final) and self.damage.first_offset is not None:
             piece.stop = at + 1
@@ -171,7 +171,7 @@ class SegmentReader(Generic[T]):
 def _last_object(buffer: bytearray, at: int, bad: int) -> tuple[int, int]:
     """Where the last object that begins before an error begins, and where the error is at the latest.
 
-    The text up to the error is known to be well-formed, but the error may be told up to a word too late: an object that
+    The text up to the error is known to be well-formed, but the error may come up to a word too late: an object that
     no comma announces lies behind it.
     """
     depth, last = 1, at + 1

@@ -33,7 +33,7 @@ class TypedList(Generic[T]):
             clean = data.decode("utf-8", "replace").encode()
             if clean == data:
                 raise
-        # other damage must be told by its place in the text as it was, whose length the replacements change
+        # other damage must be known by its place in the text as it was, whose length the replacements change
         self._check(_NO_TEXT.sub("?", data.decode("utf-8", "surrogateescape")).encode())
         return self._decoded(memoryview(clean))
 

@@ -49,7 +49,7 @@ class PacketScan:
 
     @property
     def until(self) -> int:
-        """The byte where the packet that is not whole yet will end, as far as its head tells."""
+        """The byte where the packet that is not whole yet will end, as far as its head says."""
         return self._at + self._skip
 
     def feed(self, data: bytes) -> None:

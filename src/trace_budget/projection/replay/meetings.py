@@ -43,7 +43,7 @@ class Meetings:
 
     @property
     def begins(self) -> int:
-        """Steps at the beginning that tell nothing of the pace: what they receive was sent before the recordings."""
+        """Steps at the beginning that show nothing of the pace: what they receive was sent before the recordings."""
         return FILLING if (self.sender != NOBODY).any() else 0
 
     def of_rank(self, rank: int) -> Int64Array:
@@ -144,7 +144,7 @@ def _one_way(ranks: list[int], row: Int64Array, length: Int64Array, end: Int64Ar
     waited = np.stack((np.zeros_like(length[:, 0]), length[:, 1] - transfer), axis=1)
     behind = end[:, 1] - end[:, 0]
     waits = waited[:, 1] > (WAITING - 1) * transfer
-    # Where receivers wait the shortest way is the transfer, whatever the clocks; else only the clocks can tell.
+    # Where receivers wait the shortest way is the transfer, whatever the clocks; else only the clocks show it.
     shortest = int(behind[waits].min()) if waits.any() else int(transfer)
     slack = np.maximum(behind - shortest, 0)
     return _Met(ranks, row, waited, np.stack((np.zeros_like(slack), slack), axis=1), 0)
@@ -187,7 +187,7 @@ def _shift(one: _Calls, other: _Calls, one_way: bool) -> int | None:
     span = int(one.end_ns[-1] - one.end_ns[0]) / max(one.end_ns.size - 1, 1)
     if far <= SAME_CLOCK * span * one.step_calls:
         return closest
-    # Clocks of different machines tell nothing: recordings are taken to begin together.
+    # Clocks of different machines say nothing: recordings are taken to begin together.
     return min((abs(shift), shift) for spread, _, shift in tried if spread <= steadiest + ALIKE_NS)[1]
 
 

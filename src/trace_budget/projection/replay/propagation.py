@@ -35,7 +35,7 @@ class Shifts:
 
         A loop that waits for each step is over when the next step starts. In one that runs ahead the first step starts
         without a predecessor, so what counts is how much more the last step moved than the first. Where the host is the
-        slower one nothing tells the two apart: then the bounds hold for both. A recording begins with a backlog,
+        slower one nothing distinguishes the two: then the bounds hold for both. A recording begins with a backlog,
         which hides for a while that the host cannot keep up: what the host needs for itself limits the saving.
         The first `begins` steps of a longer run are left out.
         """

@@ -1,4 +1,4 @@
-"""What many replays of one graph tell together: a pair out of order in any of them is no dependency."""
+"""What many replays of one graph say together: a pair out of order in any of them is no dependency."""
 
 from __future__ import annotations
 

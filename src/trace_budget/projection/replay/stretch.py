@@ -119,7 +119,7 @@ def effective_ns(trace: Trace) -> Int64Array:
 
 
 def stretch(trace: Trace, steps: Steps, first: int, last: int, floor: Floor, closing: bool) -> Timeline:
-    """The timeline of steps first … last (step indexes, both included), with what the trace tells of dependencies.
+    """The timeline of steps first … last (step indexes, both included), with what the trace shows of dependencies.
 
     With `closing` the first op of step last + 1 ends the timeline (`next_start`): then the step interval counts.
     """

@@ -2,7 +2,7 @@
 
 Source: Ascend/pytorch `torch_npu/profiler/analysis` (headers of the kernel view) and the field tables of the CANN
 documents. Times are microseconds of one clock, as decimal text with a tab behind it. `Step Id` is there where the
-profiler had a schedule. Not read: counters, shapes; `trace_view.json` beside it tells more. On trust, no file at hand:
+profiler had a schedule. Not read: counters, shapes; `trace_view.json` beside it says more. On trust, no file at hand:
 that `Start Time(us)` is on the same clock for all devices of a file.
 """
 

@@ -44,7 +44,7 @@ def with_replays(tasks: pl.DataFrame) -> pl.DataFrame:
 
 
 def device_steps(ops: pl.DataFrame, calls: pl.DataFrame, ranges: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
-    """Ranges on the device (name, device, start_ns, end_ns) of the steps on host threads; none where calls tell them.
+    """Ranges on the device (name, device, start_ns, end_ns) of the steps on host threads; none where calls give them.
 
     `flows` holds phase (s, f), flow, track, thread and start_ns; `ops` also kind, track, thread and connection.
     """

@@ -121,7 +121,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
 
 
 def _with_processes(frame: pl.DataFrame) -> pl.DataFrame:
-    """Spans with the process and device their track is named after where `args` do not tell them (old releases)."""
+    """Spans with the process and device their track is named after where `args` do not give them (old releases)."""
     title = pl.col("title").cast(pl.String)
     titled, device = (title.str.extract(text, 1).cast(pl.Int64, strict=False) for text in (_PROCESS, _DEVICE))
     processes = frame.filter(pl.col("name").cast(pl.String) == "process_name")

@@ -204,7 +204,7 @@ def _checked_kind(kind: str, event: Event) -> str:
 
 
 def _kind_without_category(event: Event) -> str:
-    """Old exporters write no category: device work is told by its stream, calls and steps by their names."""
+    """Old exporters write no category: device work is known by its stream, calls and steps by their names."""
     name = bytes(event.name)
     if bytes(event.pid) == b'"CUDA functions"':
         return "kernel"

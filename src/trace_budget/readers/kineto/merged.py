@@ -27,7 +27,7 @@ class OneRank:
 def one_rank(frames: Frames, texts: dict[int, str], wanted: int | None, where: str) -> OneRank:
     """Keep the rank `wanted` (the first without it) of a merged file, with the process ids it had before merging.
 
-    `texts` tells what synthetic process ids stand for. Correlation ids repeat across ranks, so ranks are never mixed.
+    `texts` says what synthetic process ids stand for. Correlation ids repeat across ranks, so ranks are never mixed.
     Raises InputError when the wanted rank is not in the file.
     """
     parts = {number: found for number, text in texts.items() if (found := _LABELLED.fullmatch(text))}

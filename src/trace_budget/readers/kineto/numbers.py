@@ -63,7 +63,7 @@ def whole_number(token: bytes) -> int | None:
 class Ids(dict[bytes, int | None]):
     """Process and thread ids by their text: the number, or for a text a number of its own below -2^62.
 
-    `texts` tells what those stand for; `lost` counts the different ids beyond Int64, which become None.
+    `texts` says what those stand for; `lost` counts the different ids beyond Int64, which become None.
     """
 
     def __init__(self) -> None:

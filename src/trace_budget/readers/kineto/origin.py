@@ -31,7 +31,7 @@ _VENDOR_OF_CALL = (
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What the metadata tells; None where it does not. `rocm` and `cuda` say which runtime wrote version keys."""
+    """What the metadata says; None where it does not. `rocm` and `cuda` say which runtime wrote version keys."""
 
     base_ns: int | None
     device_name: str | None
@@ -58,14 +58,14 @@ def origin(fields: dict[str, msgspec.Raw], device: int | None) -> Origin:
 
 
 def rank_in_name(path: Path) -> int | None:
-    """The rank a file name tells: `rank0.….pt.trace.json.gz`, `…-TP-3.trace.json.gz`."""
+    """The rank a file name gives: `rank0.….pt.trace.json.gz`, `…-TP-3.trace.json.gz`."""
     return rank_in(path.name)
 
 
 def vendor(known: Origin, calls: pl.DataFrame, kernels: pl.Series) -> str | None:
-    """nvidia, amd, hygon, metax or mthreads, by device name, metadata keys, API names; None when nothing tells.
+    """nvidia, amd, hygon, metax or mthreads, by device name, metadata keys, API names; None when nothing shows.
 
-    Hygon's runtime is spelt like AMD's: its device names or its architectures inside kernel names tell it apart.
+    Hygon's runtime is spelt like AMD's: its device names or its architectures inside kernel names distinguish it.
     """
     if kernels.cast(pl.String).str.contains(_HYGON_ARCH).any():
         return "hygon"

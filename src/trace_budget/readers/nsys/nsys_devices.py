@@ -1,6 +1,6 @@
 """Which GPU a CUDA ordinal means: with CUDA_VISIBLE_DEVICES each process counts its own, from 0.
 
-TARGET_INFO_CUDA_DEVICE tells the GPU (gpuId, uuid) of each (process, ordinal). Source: docs.nvidia.com/nsight-systems,
+TARGET_INFO_CUDA_DEVICE names the GPU (gpuId, uuid) of each (process, ordinal). Source: docs.nvidia.com/nsight-systems,
 "SQLite Schema Reference". Ordinals that mean one GPU in all processes are kept, as they are what users know.
 """
 

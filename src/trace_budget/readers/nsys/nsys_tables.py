@@ -1,6 +1,6 @@
 """Nsight Systems tables, whatever holds them (SQLite, Parquet folder): kernels, copies, API calls, NVTX, syncs.
 
-Tables and columns come and go with the export version, so each is looked for and its absence is told. Source:
+Tables and columns come and go with the export version, so each is looked for and its absence is reported. Source:
 the comments of `nsys export --type sqlite` itself and docs.nvidia.com/nsight-systems, "SQLite Schema Reference".
 Ignored: OS runtime, CPU samples, NVTX marks and payloads, GPU metrics.
 """

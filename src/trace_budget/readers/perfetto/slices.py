@@ -1,6 +1,6 @@
 """The slices of GPU profilers in a Perfetto trace, as one table whatever their writer called things.
 
-Writers and how they are told apart, by the category of their slices (kernel / copy / API call / range):
+Writers and how they are distinguished, by the category of their slices (kernel / copy / API call / range):
 
 - rocprofv3: kernel_dispatch / memory_copy / hip_api / marker_api
 - rocprof-sys and omnitrace: rocm_kernel_dispatch, rocm_hip_stream, device_hip / rocm_memory_copy / rocm_hip_api,
@@ -163,7 +163,7 @@ def _category_table() -> pl.DataFrame:
 
 
 def _tracks(session: Session) -> pl.DataFrame:
-    """track_id, pid, and what its name tells: track_tid, track_device, track_stream, track_queue."""
+    """track_id, pid, and what its name says: track_tid, track_device, track_stream, track_queue."""
     types = {"track_id": pl.Int64, "track_name": pl.String, "track_tid": pl.Int64, "pid": pl.Int64}
     name = pl.col("track_name").str
     return session.query(_TRACKS_SQL, types).select(

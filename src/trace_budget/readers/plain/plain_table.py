@@ -128,7 +128,7 @@ def _of_lines(path: Path, table: LineTable) -> Parts:
 
 
 def _of_parquet(path: Path) -> Parts:
-    """Whole numbers are exact; floating ones hold what they hold, and are told where that is less than 1 ns."""
+    """Whole numbers are exact; floating ones hold what they hold, and are reported where that is less than 1 ns."""
     wanted = [name for name in parquet_file.column_names(path) if _column(name)]
     frame, units = parquet_file.read(path, wanted), _units(wanted)
     frame = frame.select(pl.col(name).alias(_column(name)) for name in wanted)

@@ -1,7 +1,7 @@
 """Sums per kernel name: `*_kernel_stats.csv` (rocprofv3), `results.stats.csv` (rocprof), `*.hipkernel.csv` (hipprof).
 
 One header, three dialects: rocprof quotes names only, hipprof quotes everything and ends with a Total row, rocprofv3
-adds MinNs, MaxNs, StdDev. There is no timeline in them: calls and means can be told, nothing about steps.
+adds MinNs, MaxNs, StdDev. There is no timeline in them: calls and means are known, nothing about steps.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kernels that carry the text of the range around them (`rocprofv3 --kernel-rename`, `rocpd convert --kernel-rename`).
 
-Such a text is told by the ranges of the run; without them by what engines write around steps, by words that no symbol
+Such a text is known by the ranges of the run; without them by what engines write around steps, by words that no symbol
 holds, or because kernels of three shapes and more in a row carry it, which calls of one kernel do not.
 """
 

@@ -67,7 +67,7 @@ def _filled(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 
 
 def looked_up(rows: pl.DataFrame, column: str, values: pl.DataFrame, **renamed: str) -> pl.DataFrame:
-    """Add columns of `values` (guid, id, …), renamed as told, by the row id in `column`; only these are copied."""
+    """Add columns of `values` (guid, id, …), renamed as stated, by the row id in `column`; only these are copied."""
     new = (pl.col(old).alias(name) for old, name in renamed.items())
     wanted = values.select("guid", pl.col("id").alias(column), *new).unique(["guid", column], keep="first")
     found = rows.select("guid", column).join(wanted, on=["guid", column], how="left", maintain_order="left")

@@ -19,7 +19,7 @@ from trace_budget.readers.work_kinds import is_no_work, kind_of
 from trace_budget.schema.trace import Trace
 
 _IDENTITY = ["start_ns", "end_ns", "device", "queue"]
-# without these the two lists cannot be told to name one kernel twice
+# without these the two lists cannot be known to name one kernel twice
 _COMPARABLE = {"KERN": ("gpu-id", "queue-id"), "OPS": ("BeginNs", "EndNs", "dev-id", "queue-id")}
 _TIMED = ("BeginNs", "EndNs", "DispatchNs")
 _RERECORD = (
@@ -52,7 +52,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
 
 
 def _refuse_counters(db: Database) -> None:
-    """KERN has the counters between the kernel's object and its times; without times OPS alone can tell them."""
+    """KERN has the counters between the kernel's object and its times; without times OPS alone shows them."""
     columns = db.tables.get("KERN", ())
     if not columns:
         return

@@ -15,7 +15,7 @@ _ADVICE = "Read the database, which names the process of each kernel, or the tab
 def with_pids(ops: pl.DataFrame, host: Sequence[pl.DataFrame], where: str) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
     """Fill ops.pid by guid, else by thread, else by what launched the work; `host` are calls, then ranges.
 
-    Raises InputError when several processes share a device and cannot be told apart.
+    Raises InputError when several processes share a device and cannot be distinguished.
     """
     rows = pl.concat([frame.select("guid", "tid", "pid") for frame in host]).unique(maintain_order=True)
     found = _looked_up(_looked_up(ops, rows, "guid"), rows, "tid")
@@ -32,7 +32,7 @@ def _looked_up(ops: pl.DataFrame, rows: pl.DataFrame, column: str) -> pl.DataFra
 
 
 def _by_guid_alone(ops: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
-    """Processes that only guids tell apart are numbered, so that they are not added up."""
+    """Processes that only guids distinguish are numbered, so that they are not added up."""
     unnamed = ops.filter(pl.col("pid").is_null())["guid"].drop_nulls().unique(maintain_order=True)
     if not unnamed.len() or ops["guid"].n_unique() < 2:
         return ops, ()

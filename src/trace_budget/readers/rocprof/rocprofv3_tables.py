@@ -138,7 +138,7 @@ def _is_marker() -> pl.Expr:
 
 
 def _guid(rows: pl.DataFrame) -> pl.Expr:
-    """What rocpd tells processes apart by, in each table it converts."""
+    """What rocpd distinguishes processes by, in each table it converts."""
     known = pl.col("Guid").cast(pl.Categorical) if "Guid" in rows.columns else pl.lit(None, pl.Categorical)
     return known.alias("guid")
 

@@ -55,7 +55,7 @@ def _read(path: Path, options: ReadOptions) -> Trace:
 
 
 def _refuse_nameless(database: Database) -> None:
-    """Without names and types, copies and barriers cannot be told from kernels."""
+    """Without names and types, copies and barriers cannot be distinguished from kernels."""
     for table, wanted in _NEEDED.items():
         if not database.has(table, *wanted):
             found = f"columns {', '.join(database.tables[table])}" if database.has(table) else "no such table"

@@ -3,7 +3,7 @@
 Source: openxla `tsl/profiler/convert/trace_events_to_json.cc` and `xplane_to_trace_events.cc`: planes are processes,
 lines threads, statistics texts in `args`; times are microseconds as doubles with up to 17 digits, taken to whole
 picoseconds and cut to nanoseconds as those of the XSpace are. Read: what `xplane` reads of planes and lines. The writer
-keeps the first 1,000,000 (since 2024 5,000,000) events; a file of just as many is told to be incomplete.
+keeps the first 1,000,000 (since 2024 5,000,000) events; a file of just as many is reported as incomplete.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def _device_rows(planes: Any) -> Iterator[tuple[object, ...]]:
 
 
 def _kind(name: str) -> str:
-    """XLA's words for copies and fills: `MemcpyH2D`, `Memset`; others are told by the rule of all readers."""
+    """XLA's words for copies and fills: `MemcpyH2D`, `Memset`; others are known by the rule of all readers."""
     return "memcpy" if _COPY.match(name) else "memset" if _FILL.match(name) else "kernel"
 
 

@@ -26,7 +26,7 @@ class Kernels(Struct, frozen=True):
 
 
 class StepReading(Struct, frozen=True):
-    """One way to tell the steps, with what speaks for and against it."""
+    """One way to find the steps, with what speaks for and against it."""
 
     level: str
     method: str
@@ -63,7 +63,7 @@ class Segment(Struct, frozen=True):
 
 
 class LayersBy(Struct, frozen=True):
-    """How well one mark of the capture tells the layers."""
+    """How well one mark of the capture finds the layers."""
 
     name: str
     calls_in_their_layer: int
