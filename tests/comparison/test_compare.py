@@ -54,7 +54,7 @@ def test_a_kernel_truly_shortened_is_realised(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["linear_graph", "hybrid", "rocm_streamed_graph"])
-def test_in_a_chain_the_measured_change_foretells_the_step_exactly(kind: str) -> None:
+def test_in_a_chain_the_measured_change_predicts_the_step_exactly(kind: str) -> None:
     program = replace(random_program(kind, 4))
     name, _ = heaviest(program)
     got, truth = compared(program, lambda k: shorter(k, name, 0.3))
@@ -234,7 +234,7 @@ def test_clocks_that_differ_are_told() -> None:
     assert "durations_drift" in [caveat.code for caveat in got.caveats]
 
 
-def test_several_candidates_are_told_one_by_one_and_foretold_together() -> None:
+def test_several_candidates_are_told_one_by_one_and_predicted_together() -> None:
     program = random_program("linear_graph", SEED)
     name, beside = heaviest(program)
     candidates = tuple(Candidate(which, Stated(saving_us=1.0), Selection(which)) for which in (name, beside))
@@ -248,7 +248,7 @@ def test_several_candidates_are_told_one_by_one_and_foretold_together() -> None:
     assert both[beside].saved_ns == 0
     assert (both[name].engagement.word, both[beside].engagement.word) == ("engaged", "not engaged")
     assert got.predicted is not None
-    assert got.predicted.naive_ns == pytest.approx(sum(s.foretold_ns or 0 for s in got.suspects), rel=0.01)
+    assert got.predicted.naive_ns == pytest.approx(sum(s.predicted_ns or 0 for s in got.suspects), rel=0.01)
     assert got.predicted.expected_ns > both[name].saved_ns
 
 
@@ -274,19 +274,19 @@ def test_a_fused_sequence_is_followed_to_its_launch() -> None:
 
 
 @pytest.mark.parametrize("change", [Stated(saving_us=500_000.0), Stated(new_us=2.0, baseline_us=300_000.0)])
-def test_a_saving_that_contradicts_the_run_before_foretells_nothing(change: Stated) -> None:
+def test_a_saving_that_contradicts_the_run_before_predicts_nothing(change: Stated) -> None:
     program = random_program("linear_graph", SEED)
     name, _ = heaviest(program)
     got, _ = compared(program, lambda k: shorter(k, name, 0.4), asked_of(name, change))
     assert (got.predicted, got.outcome.conversion) == (None, None)
-    assert [suspect.foretold_ns for suspect in got.suspects] == [None]
+    assert [suspect.predicted_ns for suspect in got.suspects] == [None]
     (told,) = [caveat for caveat in got.caveats if caveat.code == "saving_invalid"]
     why = project_candidate(got.pair.before, asked_of(name, change).candidates[0], TokenInput(), Policy()).verdict
     assert why.verdict == "INVALID"
     assert told.text == f"no prediction for {name}: {why.why.removesuffix('; --force overrides')}"
 
 
-def test_of_several_candidates_the_impossible_one_alone_foretells_nothing() -> None:
+def test_of_several_candidates_the_impossible_one_alone_predicts_nothing() -> None:
     program = random_program("linear_graph", SEED)
     name, beside = heaviest(program)
     good = Candidate("good", Stated(saving_us=1.0), Selection(name))
@@ -296,7 +296,7 @@ def test_of_several_candidates_the_impossible_one_alone_foretells_nothing() -> N
     assert got.predicted is not None
     assert alone.predicted is not None
     assert got.predicted.expected_ns == pytest.approx(alone.predicted.expected_ns)
-    assert {suspect.id: suspect.foretold_ns for suspect in got.suspects} == {
+    assert {suspect.id: suspect.predicted_ns for suspect in got.suspects} == {
         "good": pytest.approx(alone.predicted.expected_ns),
         "bad": None,
     }

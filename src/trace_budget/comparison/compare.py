@@ -17,7 +17,7 @@ from trace_budget.comparison.engagement import Engagement, Flags, drift_of, enga
 from trace_budget.comparison.outcome import Moved, Outcome, Predicted, outcome
 from trace_budget.comparison.pairing import Pair
 from trace_budget.comparison.realised import Realised, realised
-from trace_budget.comparison.suspects import Foretold, Sides, Suspect, foretell, saved, suspects, with_mates
+from trace_budget.comparison.suspects import Prediction, Sides, Suspect, predict, saved, suspects, with_mates
 from trace_budget.errors import NotInTraceError
 from trace_budget.projection.bounds import moved_by
 from trace_budget.projection.candidates import Candidate
@@ -104,7 +104,7 @@ def compare(pair: Pair, asked: Asked) -> Comparison:
     """Compare one pair. Raises NotInTraceError when a candidate matches nothing in BEFORE."""
     sides = _aligned(pair)
     calls, sites = sides.calls, call_sites(sides.calls)
-    told = foretell(pair.before, asked.candidates, asked.token, asked.policy) if asked.stated else Foretold()
+    told = predict(pair.before, asked.candidates, asked.token, asked.policy) if asked.stated else Prediction()
     each = suspects(pair.before, sides, asked.candidates, told.alone, asked.new_kernel)
     chosen = _chosen(calls, sites, each)
     changed = with_mates(calls, chosen)

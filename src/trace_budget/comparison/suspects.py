@@ -26,7 +26,7 @@ from trace_budget.schema.trace import Caveat
 class Suspect:
     """One candidate: `chosen` calls of BEFORE, what they (and what took their place) saved, what was predicted alone.
 
-    Times in ns per step; `foretold_ns` is None when nothing was stated.
+    Times in ns per step; `predicted_ns` is None when nothing was stated.
     """
 
     id: str
@@ -34,7 +34,7 @@ class Suspect:
     chosen: Flags
     saved_ns: float
     engagement: Engagement
-    foretold_ns: float | None
+    predicted_ns: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def saved(calls: pl.DataFrame, chosen: Flags) -> float:
 
 
 def suspects(
-    found: Findings, sides: Sides, candidates: Sequence[Candidate], foretold: dict[str, float], new_kernel: str | None
+    found: Findings, sides: Sides, candidates: Sequence[Candidate], predicted: dict[str, float], new_kernel: str | None
 ) -> list[Suspect]:
     """All candidates; NotInTraceError when one matches nothing in BEFORE."""
     out: list[Suspect] = []
@@ -71,7 +71,7 @@ def suspects(
         drift = drift_of(sides.calls.filter(pl.Series(~with_mates(sides.calls, chosen)))) or 1.0
         engaged = engagement(sides.calls, chosen, sides.ops_after, sides.steps_after, new_kernel, drift)
         own = saved(sides.calls, with_mates(sides.calls, chosen))
-        out.append(Suspect(each.id, kernel, chosen, own, engaged, foretold.get(each.id)))
+        out.append(Suspect(each.id, kernel, chosen, own, engaged, predicted.get(each.id)))
     return out
 
 
@@ -91,7 +91,7 @@ def _calls_of(found: Findings, sides: Sides, candidate: Candidate) -> tuple[str,
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class Prediction:
     """What the stated candidates were to save: `together`, and `alone` (expected, ns per step) by id.
 
     Candidates that contradict BEFORE are in neither; `caveats` say why. `together` is None where no other is left.
@@ -102,22 +102,22 @@ class Foretold:
     caveats: tuple[Caveat, ...] = ()
 
 
-def foretell(found: Findings, candidates: Sequence[Candidate], token: TokenInput, policy: Policy) -> Foretold:
+def predict(found: Findings, candidates: Sequence[Candidate], token: TokenInput, policy: Policy) -> Prediction:
     """What BEFORE says of the stated candidates."""
     if len(candidates) == 1:
         one = project_candidate(found, candidates[0], token, policy)
         if one.saving.invalid:
-            return Foretold(caveats=_contradicted([(candidates[0].id, one)]))
+            return Prediction(caveats=_contradicted([(candidates[0].id, one)]))
         limits = one.limits
         told = Predicted("candidate", limits.naive, limits)
-        return Foretold(told, {candidates[0].id: limits.expected})
+        return Prediction(told, {candidates[0].id: limits.expected})
     ranking = rank(found, CandidateSet(tuple(candidates), policy, token))
     naive = sum(row.alone.limits.naive for row in ranking.rows if row.chosen)
     usable = [row for row in ranking.rows if not row.alone.saving.invalid]
     alone = {row.candidate.id: row.alone.limits.expected for row in usable}
     together = Predicted("candidates together", naive, ranking.joint) if usable else None
     refused = [(row.candidate.id, row.alone) for row in ranking.rows if row.alone.saving.invalid]
-    return Foretold(together, alone, _contradicted(refused))
+    return Prediction(together, alone, _contradicted(refused))
 
 
 def _contradicted(refused: Sequence[tuple[str, Projection]]) -> tuple[Caveat, ...]:

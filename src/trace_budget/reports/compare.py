@@ -146,14 +146,14 @@ def _lines(c: Comparison) -> list[Line]:
             f" {_less(got.corrected.saving_ns)}"
         )
         own = (Line(text),)
-    return [Line(step), *own, Line(kernels), *_foretold(c, unit), *_engaged(c.engagement)]
+    return [Line(step), *own, Line(kernels), *_prediction(c, unit), *_engaged(c.engagement)]
 
 
 def _less(saved_ns: float) -> str:
     return f"{show_us(us_from_ns(abs(saved_ns)))} us {'less' if saved_ns >= 0 else 'more'}"
 
 
-def _foretold(c: Comparison, unit: str) -> list[Line]:
+def _prediction(c: Comparison, unit: str) -> list[Line]:
     p = c.predicted
     refused = [Line(each.text, "bad") for each in c.caveats if each.code == "saving_invalid"]
     if p is None:
@@ -266,7 +266,7 @@ def _candidates(c: Comparison) -> pl.DataFrame:
             "calls_before": pl.Series([s.engagement.old_calls_before for s in rows], dtype=pl.Float64),
             "calls_after": pl.Series([s.engagement.old_calls_after for s in rows], dtype=pl.Float64),
             "predicted_us": pl.Series(
-                [None if s.foretold_ns is None else us_from_ns(s.foretold_ns) for s in rows], dtype=pl.Float64
+                [None if s.predicted_ns is None else us_from_ns(s.predicted_ns) for s in rows], dtype=pl.Float64
             ),
             "saved_us": pl.Series([us_from_ns(s.saved_ns) for s in rows], dtype=pl.Float64),
         }
