@@ -24,11 +24,12 @@ OPTIONS = ["--kernel", "paged_attention", "--saving-us", "2", "--format", "json"
 SINGLE = """
 import sys, time
 from pathlib import Path
+import trace_budget as tb
 from trace_budget import api
 from trace_budget.schema.options import Change, Selection
 paths = sorted(Path(sys.argv[1]).iterdir())
 def one(path):
-    api.project_report(api.open_trace(path), Selection("paged_attention"), Change(saving_us=2.0))
+    tb.project(api.open_trace(path), Selection("paged_attention"), Change(saving_us=2.0))
 one(paths[0])
 begin = time.perf_counter()
 for path in paths:

@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from gpu_simulator import KINDS, Run, deltas, planned, random_program, simulate, to_trace
 from gpu_simulator.disguises import DISGUISES
+from trace_budget.questions import project as project_question
 from trace_budget.schema.options import Change, Policy, Range, Scope, Selection, TokenInput
 from trace_budget.schema.trace import Trace
 
@@ -234,7 +235,7 @@ def report_estimate(trace: Trace, kernel: str, saving_us: float, others: tuple[T
 
     change = Change(saving_us=saving_us, overhead_us=0.0, hit_rate=Range(1.0, 1.0))
     candidate, policy = Candidate("", change, Selection(kernel)), Policy(TARGET_PCT, noise_pct=0.1, dilution=1.0)
-    document = api.candidate_report(trace, candidate, Scope(), TokenInput(), policy, others).document
+    document = project_question.candidate_report(trace, candidate, Scope(), TokenInput(), policy, others).document
     saving, matched, token = (_part(document[key]) for key in ("saving_us_per_step", "matched", "token"))
     parts = [1_000.0 * float(saving[key]) for key in ("low", "expected", "high", "naive")]
     step_ns, hit = round(1_000.0 * token["step_us"], 3), int(matched["layers_hit"] or 0)

@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import trace_budget as tb
 from builders import decode_steps
 from trace_budget import api
 from trace_budget.errors import InputError, NotInTraceError, UsageError
@@ -29,13 +30,13 @@ def sums() -> Trace:
 
 
 QUESTIONS: dict[str, Callable[[Trace], Report]] = {
-    "kernels": api.kernels_report,
-    "steps": api.steps_report,
-    "layers": api.layers_report,
-    "overlap": api.overlap_report,
-    "threshold": api.threshold_report,
-    "check": lambda trace: api.check_report([trace]),
-    "verdict": lambda trace: api.project_report(trace, Selection("attn"), Change(saving_us=1.0)),
+    "kernels": tb.kernels,
+    "steps": tb.steps,
+    "layers": tb.layers,
+    "overlap": tb.overlap,
+    "threshold": tb.threshold,
+    "check": lambda trace: tb.check([trace]),
+    "verdict": lambda trace: tb.project(trace, Selection("attn"), Change(saving_us=1.0)),
 }
 
 
@@ -50,18 +51,18 @@ def test_every_question_has_an_answer_that_says_what_it_is(question: str) -> Non
 
 
 def test_figures_of_the_kernels_report_are_in_microseconds() -> None:
-    row = next(r for r in api.kernels_report(hand()).document["rows"] if r["kernel"] == "attn")  # type: ignore[attr-defined]
+    row = next(r for r in tb.kernels(hand()).document["rows"] if r["kernel"] == "attn")  # type: ignore[attr-defined]
     # Six calls of 10 us in each step, 400 us apart (38 kernels and 20 us of idle time).
     assert (row["calls_per_step"], row["us_per_step"], row["median_us"]) == (6.0, 60.0, 10.0)
     assert row["pct_of_step"] == pytest.approx(15.0)
 
 
 def test_steps_and_layers_reports() -> None:
-    steps = api.steps_report(hand()).document
+    steps = tb.steps(hand()).document
     assert (steps["method"], steps["step_us"], len(steps["rows"])) == ("annotations", 400.0, 4)  # type: ignore[arg-type]
-    layers = api.layers_report(hand()).document
+    layers = tb.layers(hand()).document
     assert (layers["layers"], layers["method"], len(layers["sites"])) == (6, "period", 6)  # type: ignore[arg-type]
-    only = api.layers_report(hand(), kernel="attn").document["rows"]
+    only = tb.layers(hand(), kernel="attn").document["rows"]
     assert {row["kernel"] for row in only} == {"attn"}  # type: ignore[attr-defined]
     assert len(only) == 6  # type: ignore[arg-type]
 
@@ -86,7 +87,7 @@ def test_a_trace_without_device_work_is_refused() -> None:
 
 
 def test_sums_per_kernel_answer_kernels_only() -> None:
-    report = api.kernels_report(sums())
+    report = tb.kernels(sums())
     rows = {row["kernel"]: row for row in report.document["rows"]}  # type: ignore[attr-defined]
     assert (rows["a"]["total_us"], rows["a"]["mean_us"], rows["a"]["pct_of_total"]) == (0.9, 0.3, 90.0)
     for question in ("steps", "layers", "overlap", "threshold"):
@@ -98,18 +99,18 @@ def test_sums_of_no_time_have_no_shares() -> None:
     trace = sums()
     assert trace.aggregates is not None
     nothing = trace.aggregates.with_columns(pl.lit(0, dtype=pl.Int64).alias("total_ns"))
-    rows = api.kernels_report(Trace("s", "hand_stats", trace.gpu_ops, aggregates=nothing)).tables[0].frame
+    rows = tb.kernels(Trace("s", "hand_stats", trace.gpu_ops, aggregates=nothing)).tables[0].frame
     assert rows["pct_of_total"].null_count() == 2
 
 
 def test_check_goes_on_where_other_questions_stop() -> None:
     partial = decode_steps(1, "a b c").trace(complete=False)
     with pytest.raises(NotInTraceError):
-        api.steps_report(partial)
-    report = api.check_report([partial])
+        tb.steps(partial)
+    report = tb.check([partial])
     assert report.document["trust"] == "broken"
     assert "no_countable_step" in {f["code"] for f in report.document["findings"]}  # type: ignore[attr-defined]
-    assert api.check_report([hand()]).document["trust"] == "good"
+    assert tb.check([hand()]).document["trust"] == "good"
 
 
 def test_scopes_reach_the_analysis() -> None:

@@ -8,10 +8,12 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
+import trace_budget as tb
 from builders import DECODE, US, Tape
 from trace_budget import api
 from trace_budget.batches.rows import run_row
 from trace_budget.projection.candidates import Candidate, CandidateSet
+from trace_budget.questions import project as project_question
 from trace_budget.schema.options import Change, Policy, Selection, TokenInput
 from trace_budget.schema.report import Report
 from trace_budget.schema.trace import Caveat, Trace
@@ -73,13 +75,13 @@ def reports(trace: Trace) -> dict[str, Report]:
     """The answer of every command that prints a count or a share of one trace."""
     candidate = Candidate("one", Change(saving_us=1.0), Selection("attn"))
     return {
-        "kernels": api.kernels_report(trace),
-        "steps": api.steps_report(trace),
-        "layers": api.layers_report(trace),
-        "overlap": api.overlap_report(trace),
-        "threshold": api.threshold_report(trace),
-        "project": api.candidate_report(trace, candidate),
-        "rank": api.rank_report(trace, CandidateSet((candidate,), Policy(), TokenInput())),
+        "kernels": tb.kernels(trace),
+        "steps": tb.steps(trace),
+        "layers": tb.layers(trace),
+        "overlap": tb.overlap(trace),
+        "threshold": tb.threshold(trace),
+        "project": project_question.candidate_report(trace, candidate),
+        "rank": tb.rank(trace, CandidateSet((candidate,), Policy(), TokenInput())),
     }
 
 
@@ -90,7 +92,7 @@ def warned(caveats: tuple[Caveat, ...]) -> set[str]:
 @pytest.mark.parametrize("code", TRACES)
 def test_what_check_warns_of_every_command_says(code: str) -> None:
     trace = TRACES[code]()
-    findings = api.check_report([trace]).document["findings"]
+    findings = tb.check([trace]).document["findings"]
     checked = {finding["code"] for finding in findings if finding["severity"] != "note"}
     assert code in checked
     for command, report in reports(trace).items():

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -127,22 +125,3 @@ def with_timeline(trace: Trace) -> None:
                 trace.caveats, "Is this a CPU-only rank, the frontend process, or a recording without GPU activities?"
             ),
         )
-
-
-# Names under which questions were asked here before each had its file: module, and the name there.
-_MOVED = {
-    **{f"{name}_report": (name, name) for name in ("kernels", "steps", "layers", "overlap", "check", "threshold")},
-    **{f"{name}_report": (name, name) for name in ("rank", "compare", "estimate", "formats", "schema", "project")},
-    **{name: ("project", name) for name in ("candidate_report", "mixture_report", "sensitivity")},
-    **{name: ("report", name) for name in ("candidate_page", "ranking_page", "trace_page")},
-    "project": ("project", "projection"),
-    "timeline": ("timeline", "timeline"),
-}
-
-
-def __getattr__(name: str) -> Callable[..., Any]:
-    if name not in _MOVED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, attribute = _MOVED[name]
-    found: Callable[..., Any] = getattr(import_module(f"trace_budget.questions.{module}"), attribute)
-    return found

@@ -10,6 +10,7 @@ import polars as pl
 from shared_traces import SHARED
 from trace_budget import api
 from trace_budget.projection.candidates import Candidate, parse_candidates
+from trace_budget.questions import report as report_question
 from trace_budget.render import as_html
 from trace_budget.schema import build
 from trace_budget.schema.options import Change, Selection
@@ -46,17 +47,17 @@ def seed(kernel: str = "gdn_fused", saving_us: float = 3.228) -> bytes:
 def candidate(path: Path, kernel: str, saving_us: float) -> bytes:
     """One candidate on one trace."""
     asked = Candidate("", Change(saving_us=saving_us), Selection(kernel))
-    return as_html.render(api.candidate_page(api.open_trace(path), asked))
+    return as_html.render(report_question.candidate_page(api.open_trace(path), asked))
 
 
 def trace_alone() -> bytes:
     """The sample without a candidate."""
-    return as_html.render(api.trace_page(api.open_trace(SEED)))
+    return as_html.render(report_question.trace_page(api.open_trace(SEED)))
 
 
 def candidates() -> bytes:
     """Three candidates on the sample."""
-    return as_html.render(api.ranking_page(api.open_trace(SEED), parse_candidates(CANDIDATES)))
+    return as_html.render(report_question.ranking_page(api.open_trace(SEED), parse_candidates(CANDIDATES)))
 
 
 def graph_steps(steps: int, kernels: int, names: list[str], path: str = "made.json") -> Trace:
@@ -87,14 +88,14 @@ def hostile() -> bytes:
     trace = graph_steps(4, 60, [*HOSTILE, "plain"], path=f"{HOSTILE[0]}.json")
     told = trace.with_caveats([Caveat("odd_names", f"a text with {HOSTILE[0]}", 2, "warning", HOSTILE[1])])
     asked = Candidate("", Change(saving_us=1.0), Selection("script", all_matches=True))
-    return as_html.render(api.candidate_page(told, asked))
+    return as_html.render(report_question.candidate_page(told, asked))
 
 
 def large(steps: int, kernels: int) -> bytes:
     """So many steps of so many kernels, with forty long names."""
     names = [f"void kernel_{index:02d}<float, 128, 64>(Params<float> const&, int, int)" for index in range(40)]
     asked = Candidate("", Change(saving_us=1.0), Selection("kernel_07"))
-    return as_html.render(api.candidate_page(graph_steps(steps, kernels, names), asked))
+    return as_html.render(report_question.candidate_page(graph_steps(steps, kernels, names), asked))
 
 
 PAGES: dict[str, Callable[[], bytes]] = {

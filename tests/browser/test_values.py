@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import trace_budget as tb
 from browser.chromium import Browser
 from browser.pages import SEED
 from trace_budget import api
@@ -21,7 +22,7 @@ SAVING_US = 3.228
 @pytest.fixture(scope="module")
 def answer() -> dict[str, Any]:
     """The document that `project --format json` prints."""
-    report = api.project_report(api.open_trace(SEED), Selection("gdn_fused"), Change(saving_us=SAVING_US))
+    report = tb.project(api.open_trace(SEED), Selection("gdn_fused"), Change(saving_us=SAVING_US))
     document: dict[str, Any] = json.loads(as_json.render(report))
     return document
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import trace_budget as tb
 from trace_budget import api
 from trace_budget.contracts import Reader, ReadOptions
 from trace_budget.inputs import cache
@@ -80,7 +81,7 @@ def test_the_second_look_gives_the_same_trace_and_parses_nothing(name: str, tmp_
 
 def test_analyses_say_the_same_with_and_without(tmp_path: Path) -> None:
     path = copy_of(FILES[0], tmp_path)
-    told = [api.kernels_report(api.open_trace(path, cache=kept)).document for kept in (False, True, True)]
+    told = [tb.kernels(api.open_trace(path, cache=kept)).document for kept in (False, True, True)]
     assert told[0] == told[1] == told[2]
 
 

@@ -9,6 +9,7 @@ from projection.builders import Call, Op, Range, hand_trace
 from shared_traces import SHARED, needs_shared
 from trace_budget import api
 from trace_budget.projection.candidates import Candidate
+from trace_budget.questions import project as project_question
 from trace_budget.schema.options import Change, Policy, Selection, TokenInput
 from trace_budget.schema.options import Range as Share
 from trace_budget.schema.page import Curve
@@ -35,7 +36,7 @@ def forked(steps: int = 4, short_us: float | None = None) -> Trace:
 
 
 def curve(trace: Trace, change: Change, kernel: str = "re:^k$", **asked: object) -> Curve:
-    return api.sensitivity(trace, Candidate("", change, Selection(kernel)), **asked)  # type: ignore[arg-type]
+    return project_question.sensitivity(trace, Candidate("", change, Selection(kernel)), **asked)  # type: ignore[arg-type]
 
 
 def test_the_knee_stands_where_the_other_branch_takes_over() -> None:
@@ -75,7 +76,7 @@ def test_every_point_is_the_projection_of_that_saving(change: Change) -> None:
     drawn = curve(trace, change)
     for us, *pct in drawn.points.select("saving_us", "low_pct", "expected_pct", "high_pct", "naive_pct").rows()[::4]:
         same = replace(change, saving_us=us, new_us=None, speedup=None, clip=True)
-        alone = api.project(trace, Selection("re:^k$"), same).pct
+        alone = project_question.projection(trace, Selection("re:^k$"), same).pct
         assert pct == pytest.approx([alone.low, alone.expected, alone.high, alone.naive], abs=1e-9)
 
 

@@ -12,6 +12,7 @@ from projection.builders import Call, Op, Range, hand_trace
 from trace_budget import api
 from trace_budget.pages import pictures
 from trace_budget.projection.candidates import Candidate, Sequence, parse_candidates
+from trace_budget.questions import report as report_question
 from trace_budget.schema.options import Change, Selection
 from trace_budget.schema.page import Histogram, KernelBars, LayerMap, Mark, Page, StepTimes, Strip, Waterfall
 from trace_budget.schema.trace import Trace
@@ -46,7 +47,9 @@ saving_us = 12
 
 @pytest.fixture(scope="module")
 def seed() -> Page:
-    return api.candidate_page(api.open_trace(SEED), Candidate("", Change(saving_us=3.228), Selection("gdn_fused")))
+    return report_question.candidate_page(
+        api.open_trace(SEED), Candidate("", Change(saving_us=3.228), Selection("gdn_fused"))
+    )
 
 
 def picture(page: Page, kind: type) -> Any:
@@ -118,7 +121,7 @@ def test_step_times_are_those_of_the_truth_with_the_warm_up_marked(seed: Page) -
 
 
 def test_a_page_without_a_candidate_marks_the_heaviest_kernel() -> None:
-    page = api.trace_page(api.open_trace(SEED))
+    page = report_question.trace_page(api.open_trace(SEED))
     heaviest = max(KERNELS.values(), key=lambda row: row["total_ns"])["name"]
     assert page.curve is None
     assert page.answer.schema == "trace-budget/threshold/1"
@@ -127,7 +130,7 @@ def test_a_page_without_a_candidate_marks_the_heaviest_kernel() -> None:
 
 
 def test_a_page_of_candidates_tells_what_they_save_together() -> None:
-    page = api.ranking_page(api.open_trace(SEED), parse_candidates(FILE))
+    page = report_question.ranking_page(api.open_trace(SEED), parse_candidates(FILE))
     waterfall: Waterfall = picture(page, Waterfall)
     assert dict(waterfall.frame.select("candidate", "expected_us").rows()) == pytest.approx(
         {"fused": 48 * 3.228, "split": 48 * (12.936 - 9.827)}, rel=1e-3
@@ -157,7 +160,7 @@ def sharing(steps: int = 3) -> Trace:
 
 
 def test_branches_that_wait_for_each_other_add_more_together() -> None:
-    page = api.ranking_page(sharing(), parse_candidates(BRANCHES))
+    page = report_question.ranking_page(sharing(), parse_candidates(BRANCHES))
     waterfall: Waterfall = picture(page, Waterfall)
     alone = dict(waterfall.frame.select("candidate", "expected_us").rows())
     # k alone is stopped by c after 8 us, c alone hides behind k; together the join comes 12 us earlier.
@@ -168,14 +171,14 @@ def test_branches_that_wait_for_each_other_add_more_together() -> None:
 
 def test_a_fused_sequence_has_no_curve_and_no_layers_no_map() -> None:
     fused = Candidate("", Change(new_us=12.0), None, Sequence(("re:^a$", "re:^k$"), 12.0))
-    page = api.candidate_page(sharing(), fused)
+    page = report_question.candidate_page(sharing(), fused)
     assert [figure.key for figure in page.figures] == ["strip", "kernels", "durations", "steps"]
     assert any("No repeated layers" in note.text for note in page.notes)
 
 
 def test_calls_of_one_position_are_marked_alone() -> None:
     asked = Candidate("", Change(saving_us=1.0), Selection("fused_add_rms_norm", position=16))
-    page = api.candidate_page(api.open_trace(SEED), asked)
+    page = report_question.candidate_page(api.open_trace(SEED), asked)
     sites = picture(page, LayerMap).sites.filter(pl.col("matched"))
     assert sites["position"].to_list() == [16]
     assert int(picture(page, Histogram).bins["matched"].sum()) == 64 * 5

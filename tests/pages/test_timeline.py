@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+import trace_budget as tb
 from gpu_simulator import random_program, simulate, to_trace
 from gpu_simulator.edited import heaviest
 from shared_traces import SHARED, needs_shared
@@ -24,7 +25,7 @@ def drawn(kind: str, scope: Scope | None = None) -> tuple[Trace, Drawing, str]:
     name, _ = heaviest(program)
     trace = to_trace(simulate(program))
     wanted = Candidate("", Change(saving_us=1.5), Selection(name))
-    return trace, api.timeline(trace, wanted, scope or Scope()), name
+    return trace, tb.timeline(trace, wanted, scope or Scope()), name
 
 
 def of_process(drawing: Drawing, process: int) -> pl.DataFrame:
@@ -116,7 +117,7 @@ def test_candidates_of_a_set_move_the_step_together() -> None:
     name, beside = heaviest(program)
     trace = to_trace(simulate(program))
     candidates = tuple(Candidate(which, Change(saving_us=0.5), Selection(which)) for which in (name, beside))
-    together = api.timeline(trace, CandidateSet(candidates, Policy(), TokenInput()))
+    together = tb.timeline(trace, CandidateSet(candidates, Policy(), TokenInput()))
     marked = of_process(together, 1).filter(pl.col("categories").str.contains("affected"))
     assert set(marked["name"]) == {name, beside}
     measured, projected = together.ends_ns()
@@ -128,7 +129,7 @@ def test_candidates_of_a_set_move_the_step_together() -> None:
 def test_the_real_decode_step_is_shorter_by_the_product() -> None:
     trace = api.open_trace(SHARED / "kineto" / "vllm_decode_full_graph.json.gz")
     kernel = "_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1_swiglu"
-    drawing = api.timeline(trace, Candidate("", Change(saving_us=3.228), Selection(kernel)))
+    drawing = tb.timeline(trace, Candidate("", Change(saving_us=3.228), Selection(kernel)))
     assert drawing.ends_ns() == [10_743_181, 10_743_181 - 77_472]
     measured = of_process(drawing, 0).filter(pl.col("lane") != "waits")
     assert measured.height == 434
@@ -139,9 +140,9 @@ def test_the_real_decode_step_is_shorter_by_the_product() -> None:
 @needs_shared
 def test_kernels_that_start_early_get_a_lane_of_their_own() -> None:
     trace = api.open_trace(SHARED / "kineto" / "b200_moe_eager_pdl.json.gz")
-    kernels = api.kernels_report(trace).tables[0].frame
+    kernels = tb.kernels(trace).tables[0].frame
     most = kernels.filter(pl.col("kind") == "kernel")["kernel"][0]
-    drawing = api.timeline(trace, Candidate("", Change(free=True), Selection(most)))
+    drawing = tb.timeline(trace, Candidate("", Change(free=True), Selection(most)))
     lanes = drawing.tracks.filter(pl.col("process") == 0)["name"].to_list()
     assert lanes == ["stream 7", "stream 7 (2)", "waits"]
     assert drawing.ends_ns()[1] <= drawing.ends_ns()[0] == 84_487_178

@@ -8,6 +8,7 @@ from gpu_simulator import Kernel, Machine, Program, Run, Step, simulate, to_trac
 from gpu_simulator.program import Cpu, GraphNode, Instruction, Launch, Record, Sync
 from trace_budget import api
 from trace_budget.projection.project import Projection
+from trace_budget.questions import project as project_question
 from trace_budget.schema.findings import Findings
 from trace_budget.schema.options import Change, Policy, Selection, TokenInput
 from trace_budget.schema.trace import Trace
@@ -62,7 +63,9 @@ def run_of(of: Program | Run | Trace) -> Trace:
 
 def asked(of: Program | Run | Trace, kernel: str, change: Change, loop: str = "auto") -> Projection:
     """The projection of one change of a kernel."""
-    return api.project(run_of(of), Selection(kernel), change, token=TokenInput(loop=loop), policy=Policy())
+    return project_question.projection(
+        run_of(of), Selection(kernel), change, token=TokenInput(loop=loop), policy=Policy()
+    )
 
 
 def saved_us(of: Program | Run | Trace, kernel: str, saving: float, loop: str = "auto") -> Saved:

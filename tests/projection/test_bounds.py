@@ -13,8 +13,8 @@ from gpu_simulator import Machine, Shown, random_program, simulate, to_trace
 from gpu_simulator.program import GraphLaunch, Sync
 from projection.builders import graph_steps
 from projection.programs import US, asked, k, loop, node, program, saved_us
-from trace_budget import api
 from trace_budget.projection.bounds import chain_bound
+from trace_budget.questions import project as project_question
 from trace_budget.schema.options import Change, Selection
 
 
@@ -84,7 +84,7 @@ def test_a_contended_kernel_has_no_proven_upper_bound_below_naive() -> None:
 def test_kernels_only_carry_nothing_from_step_to_step(seed: int) -> None:
     run = simulate(random_program("eager_1stream", seed))
     trace = to_trace(run, shown=Shown(hide_host=True, hide_sync=True))
-    got = api.project(trace, Selection("moe_sum"), Change(saving_us=1, clip=True))
+    got = project_question.projection(trace, Selection("moe_sum"), Change(saving_us=1, clip=True))
     assert not got.limits.host_visible
     assert {"host_invisible"} <= {caveat.code for caveat in got.caveats}
 

@@ -8,8 +8,8 @@ import pytest
 
 from gpu_simulator import Shown, random_program, simulate, to_trace
 from projection.builders import graph_steps, repeated_steps
-from trace_budget import api
 from trace_budget.projection.evidence import QUESTIONS, Answer
+from trace_budget.questions import project as project_question
 from trace_budget.schema.options import Change, Range, Scope, Selection
 from trace_budget.schema.trace import Trace
 
@@ -23,7 +23,7 @@ def decode() -> Trace:
 
 def answers(trace: Trace, scope: Scope | None = None, kernel: str = "gdn", **change: Any) -> dict[str, Answer]:
     change = change or {"saving_us": 2.0}
-    return api.project(trace, Selection(kernel), Change(**change), scope or Scope()).evidence
+    return project_question.projection(trace, Selection(kernel), Change(**change), scope or Scope()).evidence
 
 
 def grade(trace: Trace, key: str, **rest: Any) -> tuple[str, str]:

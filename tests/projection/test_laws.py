@@ -18,6 +18,7 @@ from trace_budget.projection.rank import rank
 from trace_budget.projection.replay.propagation import propagate
 from trace_budget.projection.replay.schedule import Claim, Interval, Schedule, interval
 from trace_budget.projection.target import Site, common_schedule, site_of, target_of
+from trace_budget.questions import project as project_question
 from trace_budget.schema import build
 from trace_budget.schema.options import Change, Policy, Range, Selection, TokenInput
 from trace_budget.schema.trace import Trace
@@ -73,7 +74,7 @@ def test_bounds_are_in_order(trace: Trace, pick: int, share: float) -> None:
     median = float(site.ops.filter(pl.col("name").cast(pl.String) == name)["dur_ns"].median() or 0)  # type: ignore[arg-type]
     # Graphs of random sizes look as if kernels were lost: forced.
     change = Change(saving_us=share * median / 1000, clip=True, force=True)
-    limits = api.project(trace, Selection(f"re:^{name}$"), change).limits
+    limits = project_question.projection(trace, Selection(f"re:^{name}$"), change).limits
     assert 0 <= limits.low <= limits.expected <= limits.high
     assert limits.chain <= max(limits.naive, limits.high) + 1e-6
     assert 0 <= limits.exposed <= limits.naive + 1e-6

@@ -7,6 +7,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+import trace_budget as tb
 from projection.builders import Call, Op, Range, graph_steps, hand_trace
 from trace_budget import api
 from trace_budget.errors import NotInTraceError
@@ -107,6 +108,6 @@ def test_beside_other_work_they_count_with_the_shared_part() -> None:
 
 def test_the_ceiling_is_the_same_for_threshold_and_project() -> None:
     trace = without_ends(graph_steps([*LAYER * 8, ("head", 50.0)], 1_000), "k")
-    rows = api.threshold_report(trace).tables[0].frame.filter(pl.col("kernel") == "k")
+    rows = tb.threshold(trace).tables[0].frame.filter(pl.col("kernel") == "k")
     assert rows["ceiling_pct"].item() == pytest.approx(answer(K4, trace).pct.ceiling)
     assert rows["ceiling_pct"].item() == pytest.approx(100 * 8 * 10 / 1_000)

@@ -7,6 +7,7 @@ from trace_budget import api
 from trace_budget.errors import NotInTraceError, UsageError
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.mixture import Phase, mix, weights_of
+from trace_budget.questions import project as project_question
 from trace_budget.schema.options import Change, Policy, Scope, Selection, TokenInput
 from trace_budget.schema.trace import Trace
 
@@ -96,20 +97,22 @@ K = Candidate("", Change(saving_us=4.0, baseline_us=10.0), Selection("k"))
 
 def test_a_rank_that_lacks_the_kernel_in_a_phase_is_told_and_takes_nothing_off() -> None:
     with pytest.raises(NotInTraceError, match=r"rank1\.json"):
-        api.mixture_report(rank_of_two_phases(0), K, WEIGHTS, others=[rank_of_two_phases(1, mixed_runs=False)])
+        project_question.mixture_report(
+            rank_of_two_phases(0), K, WEIGHTS, others=[rank_of_two_phases(1, mixed_runs=False)]
+        )
     here = rank_of_two_phases(0, mixed_runs=False)
-    alone = api.mixture_report(here, K, WEIGHTS).document["pct"]
-    assert api.mixture_report(here, K, WEIGHTS, others=[rank_of_two_phases(1)]).document["pct"] == alone
+    alone = project_question.mixture_report(here, K, WEIGHTS).document["pct"]
+    assert project_question.mixture_report(here, K, WEIGHTS, others=[rank_of_two_phases(1)]).document["pct"] == alone
 
 
 def test_what_is_to_be_known_of_any_phase_is_told() -> None:
-    report = api.mixture_report(rank_of_two_phases(0, mixed_unlike=True), K, WEIGHTS)
+    report = project_question.mixture_report(rank_of_two_phases(0, mixed_unlike=True), K, WEIGHTS)
     (told,) = [caveat for caveat in report.caveats if caveat.code == "unlike_sites"]
     assert told.text.startswith("phase mixed: the calls are of several kinds")
     answers = report.document["evidence"]
     assert isinstance(answers, dict)
     assert (answers["Q1"]["grade"], answers["Q1"]["text"][:13]) == ("C", "phase mixed: ")
-    same = api.mixture_report(rank_of_two_phases(0), K, WEIGHTS)
+    same = project_question.mixture_report(rank_of_two_phases(0), K, WEIGHTS)
     assert not [caveat for caveat in same.caveats if caveat.text.startswith("phase ")]
     assert same.document["evidence"]["Q1"]["grade"] == "B"  # type: ignore[index]
 

@@ -10,9 +10,9 @@ import pytest
 
 from builders import DECODE, Tape
 from projection.builders import Op, graph_steps, hand_trace, repeated_steps
-from trace_budget import api
 from trace_budget.errors import NotInTraceError
 from trace_budget.projection.project import Projection
+from trace_budget.questions import project as project_question
 from trace_budget.schema.options import Change, Policy, Range, Scope, Selection, TokenInput
 from trace_budget.schema.trace import Caveat, Trace
 
@@ -35,7 +35,7 @@ def projected(
     policy: Policy | None = None,
     **change: Any,
 ) -> Projection:
-    return api.project(
+    return project_question.projection(
         trace, Selection(kernel), Change(**(change or {"saving_us": 4.0})), scope or Scope(), token, policy
     )
 
@@ -231,7 +231,7 @@ def test_several_call_sites_are_told() -> None:
     layer = [("norm", 5.0), ("k", 20.0), ("gate", 7.0), ("k", 20.0), ("mlp", 30.0)]
     trace = graph_steps([*layer * 8, ("head", 50.0)], 1_000)
     assert "several_call_sites" in {caveat.code for caveat in projected(trace, "k").caveats}
-    one = api.project(trace, Selection("k", position=3), Change(saving_us=4.0))
+    one = project_question.projection(trace, Selection("k", position=3), Change(saving_us=4.0))
     assert "several_call_sites" not in {caveat.code for caveat in one.caveats}
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+import trace_budget as tb
 from projection.builders import Call, Op, Range, hand_trace
 from trace_budget import api
 from trace_budget.errors import NotInTraceError, UsageError
@@ -164,7 +165,7 @@ def test_of_a_group_the_one_that_saves_most_with_its_costs_and_hits_is_built() -
 
 
 def told(code: str, *rows: tuple[str, str, str]) -> list[tuple[str, int]]:
-    report = api.rank_report(fork_and_join(), asked(*rows))
+    report = tb.rank(fork_and_join(), asked(*rows))
     return [(caveat.text, caveat.count) for caveat in report.caveats if caveat.code == code]
 
 

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import trace_budget as tb
 from shared_traces import SHARED, needs_shared
 from trace_budget import api
 from trace_budget.errors import InputError, NotInTraceError
 from trace_budget.projection.replay.propagation import propagate
 from trace_budget.projection.target import common_schedule, site_of
+from trace_budget.questions import project as project_question
 from trace_budget.schema.options import Change, Selection
 from trace_budget.schema.report import Report
 
@@ -42,7 +44,7 @@ KEYS = {
 
 
 def answer(path: Path, kernel: str, **change: Any) -> Report:
-    return api.project_report(api.open_trace(path), Selection(kernel), Change(**change))
+    return tb.project(api.open_trace(path), Selection(kernel), Change(**change))
 
 
 def events(path: Path, kernel: str) -> list[dict[str, Any]]:
@@ -126,7 +128,7 @@ def test_a_capture_sidecar_is_refused() -> None:
     trace = api.open_trace(KINETO / "vllm_graph_capture_sidecar.json.gz")
     name = str(trace.gpu_ops["name"].to_list()[0])
     with pytest.raises(NotInTraceError, match="not a workload"):
-        api.project(trace, Selection(name), Change(saving_us=1.0))
+        project_question.projection(trace, Selection(name), Change(saving_us=1.0))
 
 
 def test_early_starts_of_a_dependent_launch_are_not_counted_twice() -> None:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from projection.builders import graph_steps
 from projection.programs import US
-from trace_budget import api
 from trace_budget.projection.project import Projection
 from trace_budget.projection.sites import unlike_sites
+from trace_budget.questions import project as project_question
 from trace_budget.schema.options import Change, Policy, Range, Selection
 
 LAYERS = 12
@@ -41,7 +41,9 @@ def decode(first_us: float, second_us: float, head_us: float | None = None) -> P
 
 
 def projected(trace: Any, position: int | None = None, **change: Any) -> Projection:
-    return api.project(trace, Selection("k", position=position), Change(**SURE, **change), policy=STRICT)
+    return project_question.projection(
+        trace, Selection("k", position=position), Change(**SURE, **change), policy=STRICT
+    )
 
 
 def test_share_of_time_decides_not_share_of_calls() -> None:

@@ -17,6 +17,7 @@ from trace_budget.projection.estimate import estimate
 from trace_budget.projection.mixture import Phase, mix
 from trace_budget.projection.project import Projection, project, project_candidate
 from trace_budget.projection.threshold import threshold
+from trace_budget.questions import project as project_question
 from trace_budget.schema.options import Change, Policy, Range, Scope, Selection, TokenInput
 from trace_budget.schema.trace import Trace
 
@@ -30,7 +31,7 @@ def decode(kernel_us: float, calls: int = 48, step_us: float = TOKEN_US) -> Trac
 
 
 def on(trace: Trace, change: Change, policy: Policy | None = None, **token: float) -> Projection:
-    return api.project(trace, Selection("gdn"), change, token=TokenInput(**token), policy=policy)  # type: ignore[arg-type]
+    return project_question.projection(trace, Selection("gdn"), change, token=TokenInput(**token), policy=policy)  # type: ignore[arg-type]
 
 
 def per_step_us(projection: Projection) -> tuple[float, float, float]:

@@ -9,9 +9,9 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
+import trace_budget as tb
 from gpu_simulator import random_program, simulate, to_trace
 from gpu_simulator.edited import heaviest
-from trace_budget import api
 from trace_budget.io.perfetto.trace_processor import Session, session
 from trace_budget.projection.candidates import Candidate
 from trace_budget.render import as_timeline
@@ -34,7 +34,7 @@ ODD = ('void k<"a\\b">(int)', "日本語 kernel é", "<script>alert(1)</script>"
 def simulated(kind: str) -> Drawing:
     program = random_program(kind, 3)
     wanted = Candidate("", Change(saving_us=1.5), Selection(heaviest(program)[0]))
-    return api.timeline(to_trace(simulate(program)), wanted)
+    return tb.timeline(to_trace(simulate(program)), wanted)
 
 
 def by_hand(names: tuple[str, ...] = ("kernel", "kernel"), last_ns: int = 7) -> Drawing:

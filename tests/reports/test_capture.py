@@ -7,6 +7,7 @@ import io
 import json
 from typing import Any
 
+import trace_budget as tb
 from shared_traces import SHARED, needs_shared
 from trace_budget import api
 from trace_budget.render import as_csv, as_json
@@ -16,7 +17,7 @@ CAPTURE = SHARED / "kineto" / "vllm_graph_capture_sidecar.json.gz"
 
 
 def layers_of(name: str) -> Report:
-    return api.layers_report(api.open_trace(SHARED / "kineto" / name), capture=CAPTURE)
+    return tb.layers(api.open_trace(SHARED / "kineto" / name), capture=CAPTURE)
 
 
 def document(report: Report) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import trace_budget as tb
 from gpu_simulator import random_program, simulate, to_trace
 from gpu_simulator.edited import edited, heaviest
 from shared_traces import SHARED, needs_shared
@@ -36,7 +37,7 @@ def simulated() -> Report:
     name, _ = heaviest(program)
     after = edited(program, lambda k: replace(k, name="brand_new", work_ns=k.work_ns // 2) if k.name == name else k)
     asked = Asked((Candidate("", Change(), Selection(name)),))
-    return api.compare_report(to_trace(simulate(program)), to_trace(simulate(after)), asked)
+    return tb.compare(to_trace(simulate(program)), to_trace(simulate(after)), asked)
 
 
 def test_the_document_adds_up(simulated: Report) -> None:
@@ -69,7 +70,7 @@ def test_the_terminal_tells_verdict_engagement_and_what_moved(simulated: Report)
 @needs_shared
 def test_less_kernel_time_in_the_same_window_is_not_realised() -> None:
     before, after = (api.open_trace(path) for path in MFU)
-    report = api.compare_report(before, after)
+    report = tb.compare(before, after)
     answer = document(report)
     assert answer["verdict"] == "not realised"
     for side, path, total in zip(("before", "after"), MFU, SUMS_NS, strict=True):

@@ -12,6 +12,7 @@ import pytest
 
 from trace_budget import api
 from trace_budget.projection.candidates import Candidate
+from trace_budget.questions import project as project_question
 from trace_budget.render import as_csv, as_json
 from trace_budget.schema.options import Change, Selection
 from trace_budget.schema.report import Report
@@ -25,7 +26,7 @@ MIXED_PCT = 100 * 2139.648 / 15949.442
 
 def answer(change: Change) -> Report:
     candidate = Candidate("", change, Selection("fused_moe_kernel"))
-    return api.mixture_report(api.open_trace(TRACE), candidate, WEIGHTS)
+    return project_question.mixture_report(api.open_trace(TRACE), candidate, WEIGHTS)
 
 
 @pytest.fixture(scope="module")

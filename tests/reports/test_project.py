@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from projection.builders import Op, graph_steps, hand_trace
-from trace_budget import api
 from trace_budget.projection.candidates import Candidate
+from trace_budget.questions import project as project_question
 from trace_budget.reports.project import FROM_STEP_ON
 from trace_budget.schema.options import Change, Range, Scope, Selection
 from trace_budget.schema.report import Report, Table
@@ -14,7 +14,9 @@ from trace_budget.schema.trace import Trace
 
 
 def answered(trace: Trace, scope: Scope | None = None, **more: object) -> Report:
-    return api.candidate_report(trace, Candidate("", Change(saving_us=4.0, **more), Selection("k")), scope or Scope())
+    return project_question.candidate_report(
+        trace, Candidate("", Change(saving_us=4.0, **more), Selection("k")), scope or Scope()
+    )
 
 
 def savings(report: Report) -> Table:
@@ -61,7 +63,7 @@ def test_what_a_call_takes_and_the_needed_speed_up_fit_together() -> None:
 
 def test_an_invalid_saving_ends_with_its_reason() -> None:
     closed = graph_steps([("k", 20.0), ("rest", 80.0)] * 8, 1_000)
-    report = api.candidate_report(closed, Candidate("", Change(saving_us=40.0), Selection("k")))
+    report = project_question.candidate_report(closed, Candidate("", Change(saving_us=40.0), Selection("k")))
     assert [line.text.split()[0] for line in report.lines] == ["INVALID", "the"]
     assert all(table.limit == 0 for table in report.tables)
 

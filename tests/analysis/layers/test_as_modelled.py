@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+import trace_budget as tb
 from analysis.layers.programs import random_program
 from builders import decode_steps
 from trace_budget import api
 from trace_budget.errors import NotInTraceError
+from trace_budget.questions import project as project_question
 from trace_budget.schema.findings import Layers
 from trace_budget.schema.options import Change, Scope, Selection
 from trace_budget.schema.trace import Trace
@@ -44,13 +46,13 @@ def test_a_model_confirms_and_names_the_layers(hybrid: Trace, tmp_path: Path) ->
 
 def test_the_answers_name_the_types(hybrid: Trace, tmp_path: Path) -> None:
     asked = scope(tmp_path, num_hidden_layers=48, full_attention_interval=4)
-    rows = {row["kernel"]: row["layer_types"] for row in api.kernels_report(hybrid, asked).document["rows"]}
+    rows = {row["kernel"]: row["layer_types"] for row in tb.kernels(hybrid, asked).document["rows"]}
     assert rows["gdn_fused"] == "36 of 36 linear_attention"
     assert rows["attn"] == "12 of 12 full_attention"
     assert rows["down"] == "36 of 36 linear_attention, 12 of 12 full_attention"
     assert rows["lm_head"] is None
-    assert len(api.layers_report(hybrid, asked).document["layer_types"]) == 48
-    answer = api.project(hybrid, Selection("gdn_fused"), Change(saving_us=1.0), asked)
+    assert len(tb.layers(hybrid, asked).document["layer_types"]) == 48
+    answer = project_question.projection(hybrid, Selection("gdn_fused"), Change(saving_us=1.0), asked)
     assert answer.match.layer_types == "36 of 36 linear_attention"
     assert answer.evidence["Q3"].grade == "A"
     assert "36 of 48 layers: linear_attention" in answer.evidence["Q3"].text
@@ -58,7 +60,7 @@ def test_the_answers_name_the_types(hybrid: Trace, tmp_path: Path) -> None:
 
 def test_without_a_model_nothing_is_named(hybrid: Trace) -> None:
     assert found(hybrid, Scope()).types == ()
-    assert "layer_types" not in api.kernels_report(hybrid).document["rows"][0]
+    assert "layer_types" not in tb.kernels(hybrid).document["rows"][0]
 
 
 def test_another_number_of_layers_is_an_error_with_both(hybrid: Trace, tmp_path: Path) -> None:
@@ -100,7 +102,7 @@ def test_a_model_tells_the_layers_that_no_trace_can(tmp_path: Path) -> None:
     mamba = program.kernels.count("selective_scan")
     layers = found(trace, scope(tmp_path, model_type="zamba2", num_hidden_layers=mamba))
     assert layers.layers == mamba
-    table = {row["kernel"]: row for row in api.kernels_report(trace, Scope(model=tmp_path)).document["rows"]}
+    table = {row["kernel"]: row for row in tb.kernels(trace, Scope(model=tmp_path)).document["rows"]}
     assert table["selective_scan"]["layers_hit"] == mamba
     assert table["concat"]["layers_hit"] == program.kernels.count("concat")
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+import trace_budget as tb
 from builders import DECODE, US, Tape, decode_steps
-from trace_budget import api
 from trace_budget.analysis.health import with_warnings
 from trace_budget.analysis.lost_work import LostWork, lost_work
 from trace_budget.analysis.steps import find_steps
@@ -207,10 +207,10 @@ def test_a_second_thread_is_placed_by_its_own_launches() -> None:
 
 def test_every_answer_tells_it() -> None:
     trace = eager(8, {(step, 3) for step in range(8)})
-    for report in (api.kernels_report(trace), api.layers_report(trace), api.steps_report(trace),
-                   api.overlap_report(trace), api.threshold_report(trace)):  # fmt: skip
+    for report in (tb.kernels(trace), tb.layers(trace), tb.steps(trace),
+                   tb.overlap(trace), tb.threshold(trace)):  # fmt: skip
         assert "launches_without_kernels" in {caveat.code for caveat in report.caveats}
-    (finding,) = [f for f in api.check_report([trace]).document["findings"] if "launches" in f["code"]]
+    (finding,) = [f for f in tb.check([trace]).document["findings"] if "launches" in f["code"]]
     assert finding["count"] == 8
 
 

@@ -11,6 +11,7 @@ from trace_budget.errors import UsageError
 from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.project import Projection, project
 from trace_budget.projection.rank import rank as ranking
+from trace_budget.questions import project as project_question
 from trace_budget.schema.options import Change, Policy, Selection, TokenInput
 from trace_budget.schema.trace import Trace
 
@@ -65,13 +66,13 @@ def test_a_faster_collective_saves_transfer_not_waiting() -> None:
 def test_weighted_phases_take_the_other_ranks_along() -> None:
     traces = replace(rank(100, 120), rank=0), replace(rank(120, 100, CLOCK_US), rank=1)
     candidate = Candidate("", Change(saving_us=15.0), Selection("w"))
-    plain = api.candidate_report(traces[0], candidate, others=traces[1:]).document
-    weighted = api.mixture_report(traces[0], candidate, {"decode": 1.0}, others=traces[1:]).document
-    alone = api.mixture_report(traces[0], candidate, {"decode": 1.0}).document
+    plain = project_question.candidate_report(traces[0], candidate, others=traces[1:]).document
+    weighted = project_question.mixture_report(traces[0], candidate, {"decode": 1.0}, others=traces[1:]).document
+    alone = project_question.mixture_report(traces[0], candidate, {"decode": 1.0}).document
     assert weighted["pct"] == pytest.approx(plain["pct"])
     assert alone["pct"] != pytest.approx(plain["pct"])
     with pytest.raises(UsageError):
-        api.mixture_report(traces[0], candidate, {"decode": 1.0}, others=traces[:1])
+        project_question.mixture_report(traces[0], candidate, {"decode": 1.0}, others=traces[:1])
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -102,11 +103,11 @@ def test_a_rank_is_given_once(first: tuple[str, int | None], second: tuple[str, 
     one, two = (replace(base, path=path, rank=number) for path, number in (first, second))
     candidate = Candidate("", Change(saving_us=15.0), Selection("w"))
     with pytest.raises(UsageError, match="a rank is given twice") as refused:
-        api.candidate_report(one, candidate, others=[two])
+        project_question.candidate_report(one, candidate, others=[two])
     assert found in refused.value.line()
     third = replace(base, path="b.json", rank=1)
     with pytest.raises(UsageError, match="a rank is given twice"):
-        api.candidate_report(third, candidate, others=[one, two])
+        project_question.candidate_report(third, candidate, others=[one, two])
 
 
 def test_a_rank_that_shares_no_collective_is_told() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gpu_simulator.recordings import Recorder, dense
-from trace_budget import api
 from trace_budget.projection.candidates import Candidate
+from trace_budget.questions import project as project_question
 from trace_budget.schema.options import Change, Policy, Scope, Selection, TokenInput
 from trace_budget.schema.trace import Trace
 
@@ -30,7 +30,9 @@ def recorded(behind_us: float) -> Trace:
 def projected(trace: Trace) -> tuple[float, float, float, str]:
     """Low, expected and high us saved per step, and who sets the pace."""
     change = Change(saving_us=SAVING_US)
-    said = api.candidate_report(trace, Candidate("", change, Selection("attention")), Scope(), TokenInput(), Policy())
+    said = project_question.candidate_report(
+        trace, Candidate("", change, Selection("attention")), Scope(), TokenInput(), Policy()
+    )
     saving = said.document["saving_us_per_step"]
     return saving["low"], saving["expected"], saving["high"], said.document["pace"]  # type: ignore[index, return-value]
 
