@@ -7,6 +7,7 @@ import math
 NS_PER_US = 1_000
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
+US_PER_S = 1_000_000
 US_PER_MS = 1_000
 US_IN = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 

@@ -15,12 +15,14 @@ from trace_budget.projection.project import Projection
 from trace_budget.projection.reading import agree
 from trace_budget.readers.rank_names import rank_in
 from trace_budget.reports.project import verdict_of
+from trace_budget.reports.throughput import gain_pct, makes_tokens, served
 from trace_budget.schema.dataset import FAILURES, KERNELS, LAYERS, PROJECTIONS, QUESTIONS, RUNS, STEPS
 from trace_budget.schema.documents.project import Ends, Percentages, SavingPerStep
 from trace_budget.schema.findings import Findings
 from trace_budget.schema.tables import TableSpec
 from trace_budget.schema.trace import Trace
 from trace_budget.text import safe
+from trace_budget.units import US_PER_S
 
 Row = Mapping[str, object]
 
@@ -44,6 +46,8 @@ def run_row(planned: Planned, facts: PathFacts, found: Findings) -> Row:
     trace, steps, layers = found.trace, found.steps, found.layers
     used = steps.frame.filter(pl.col("used"))
     batch = used["batch_size"].drop_nulls().median()
+    size = int(batch) if isinstance(batch, int | float) else facts.batch_size
+    rate = served(found, steps.step_ns, size) if makes_tokens(found) else None
     caveats = (*trace.caveats, *steps.caveats, *layers.caveats)
     return {
         "trace_id": planned.identity.trace_id,
@@ -53,7 +57,7 @@ def run_row(planned: Planned, facts: PathFacts, found: Findings) -> Row:
         "device": trace.device_name or facts.device,
         "vendor": trace.vendor,
         "phase": steps.phase,
-        "batch_size": int(batch) if isinstance(batch, int | float) else facts.batch_size,
+        "batch_size": size,
         "tags": [{"key": key, "value": value} for key, value in facts.tags.items()],
         "job": safe(planned.job),
         "rank": rank_of(trace, planned),
@@ -73,6 +77,8 @@ def run_row(planned: Planned, facts: PathFacts, found: Findings) -> Row:
         "layer_method": layers.method,
         "layer_confidence": layers.confidence,
         "caveats": [{"code": c.code, "severity": c.severity, "count": c.count, "text": c.text} for c in caveats],
+        "tokens_per_s_per_sequence": None if rate is None else rate.now,
+        "tokens_per_s_per_device": None if rate is None else rate.per_device,
     }
 
 
@@ -129,6 +135,8 @@ def projected_row(projection: Projection, candidate: Candidate) -> Row:
         "reading": projection.readings[0].label if projection.readings else None,
         "readings": len(projection.readings) or None,
         "readings_agree": agree(projection.readings) if projection.readings else None,
+        "tokens_per_s_per_sequence": US_PER_S / figures.token.token_us if figures.token.token_us > 0 else None,
+        "throughput_gain_expected_pct": gain_pct(figures.pct.expected) if figures.pct.expected < 100 else None,
     }
 
 

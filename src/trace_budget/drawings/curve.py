@@ -25,7 +25,7 @@ def svg(picture: Curve, width: int = 640, dark: bool | None = True) -> str:
     legend, end = rows.key(width, up.first + rows.FOOT + 12, _entries(picture))
     parts = [*rows.head(width, title, _under(picture)), *_axes(across, up), *_areas(picture, across, up)]
     return shapes.document(
-        width, end, picture.kernel, told(picture), [*parts, *_lines(picture, across, up), *legend], dark
+        width, end, picture.kernel, in_words(picture), [*parts, *_lines(picture, across, up), *legend], dark
     )
 
 
@@ -48,7 +48,7 @@ def text(picture: Curve, width: int = 80) -> str:
     return plain_rows(f"{name}: saved a call", drawn, width, [(scale.at(picture.target_pct), "|")], foot)
 
 
-def told(picture: Curve) -> str:
+def in_words(picture: Curve) -> str:
     """What the picture says, in words."""
     ends = picture.points.select("saving_us", "expected_pct").rows()
     line = (

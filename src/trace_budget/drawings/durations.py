@@ -38,7 +38,7 @@ def svg(picture: Histogram, width: int = 640, dark: bool | None = True) -> str:
         *(("upright", KINDS[p % len(KINDS)], f"{m.title}: {show_us(m.us)} us") for p, m in enumerate(known)),
     ]  # fmt: skip
     legend, end = rows.key(width, bottom + rows.FOOT + 12, entries)
-    return shapes.document(width, end, "How long single calls take", told(picture), [*parts, *legend], dark)
+    return shapes.document(width, end, "How long single calls take", in_words(picture), [*parts, *legend], dark)
 
 
 def text(picture: Histogram, width: int = 80) -> str:
@@ -56,7 +56,7 @@ def text(picture: Histogram, width: int = 80) -> str:
     return plain_rows("How long single calls take", lines, width, [], "█ marked calls  ░ others")
 
 
-def told(picture: Histogram) -> str:
+def in_words(picture: Histogram) -> str:
     """What the picture says, in words."""
     return "; ".join(f"{mark.title}: {show_us(mark.us)} us" for mark in picture.marks)
 

@@ -36,7 +36,9 @@ def svg(picture: Forest, width: int = 640, dark: bool | None = True) -> str:
         ("bar", "noise area", f"noise of an A/B: below {show_pct(picture.mde_pct)}"),
     ]  # fmt: skip
     legend, end = rows.key(width, bottom + rows.FOOT + 12, entries)
-    return shapes.document(width, end, "Candidates: range, target and noise", told(picture), [*parts, *legend], dark)
+    return shapes.document(
+        width, end, "Candidates: range, target and noise", in_words(picture), [*parts, *legend], dark
+    )
 
 
 def text(picture: Forest, width: int = 80) -> str:
@@ -56,7 +58,7 @@ def text(picture: Forest, width: int = 80) -> str:
     return plain_rows("What each candidate is worth, % of a token", lines, width, marks, foot)
 
 
-def told(picture: Forest) -> str:
+def in_words(picture: Forest) -> str:
     """What the picture says, in words."""
     return "; ".join(f"{name}: {figure(band, word)}" for name, band, word in _rows(picture))
 

@@ -31,7 +31,7 @@ def svg(picture: Waterfall, width: int = 640, dark: bool | None = True) -> str:
         ("bar", "marked", "all"),
     ]
     legend, end = rows.key(width, bottom + rows.FOOT + 12, entries)
-    return shapes.document(width, end, "Candidates together", told(picture), [*parts, *legend], dark)
+    return shapes.document(width, end, "Candidates together", in_words(picture), [*parts, *legend], dark)
 
 
 def text(picture: Waterfall, width: int = 80) -> str:
@@ -45,7 +45,7 @@ def text(picture: Waterfall, width: int = 80) -> str:
     return plain_rows("Candidates together, us a token", lines, width, [], "")
 
 
-def told(picture: Waterfall) -> str:
+def in_words(picture: Waterfall) -> str:
     """What the picture says, in words."""
     return "; ".join(f"{name}: {_figure(picture, begin, end)}" for name, begin, end, _ in _bars(picture))
 

@@ -39,7 +39,9 @@ def svg(picture: KernelBars, width: int = 640, dark: bool | None = True) -> str:
         [Row(name, _figure(us, pct), hit) for name, (_, us, pct, _, hit) in zip(named, shown, strict=True)],
         PITCH,
     )
-    return shapes.document(width, bottom + rows.FOOT + 4, "Where the time of a step goes", told(picture), parts, dark)
+    return shapes.document(
+        width, bottom + rows.FOOT + 4, "Where the time of a step goes", in_words(picture), parts, dark
+    )
 
 
 def text(picture: KernelBars, width: int = 80) -> str:
@@ -54,7 +56,7 @@ def text(picture: KernelBars, width: int = 80) -> str:
     return plain_rows("Where the time of a step goes, us per step", lines, width, [], "")
 
 
-def told(picture: KernelBars) -> str:
+def in_words(picture: KernelBars) -> str:
     """What the picture says, in words."""
     rows_ = picture.frame.head(10).select("kernel", "us_per_step", "pct_of_step").rows()
     return "; ".join(f"{kernel}: {_figure(us, pct)}" for kernel, us, pct in rows_)

@@ -37,7 +37,7 @@ def svg(picture: LayerMap, width: int = 640, dark: bool | None = True) -> str:
     edges = _edges(picture)
     entries = [("bar", f"heat{shade}", f"to {show_us(edges[shade])} us") for shade in range(SHADES)]
     legend, end = rows.key(width, bottom + rows.FOOT + 12, entries)
-    return shapes.document(width, end, "Who runs in which layer", told(picture), [*parts, *legend], dark)
+    return shapes.document(width, end, "Who runs in which layer", in_words(picture), [*parts, *legend], dark)
 
 
 def text(picture: LayerMap, width: int = 80) -> str:
@@ -53,7 +53,7 @@ def text(picture: LayerMap, width: int = 80) -> str:
     return plain_rows(f"Who runs in which layer, 0 to {picture.layers - 1}", lines, width, [], "")
 
 
-def told(picture: LayerMap) -> str:
+def in_words(picture: LayerMap) -> str:
     """What the picture says, in words."""
     shown = picture.sites.select("kernel", "layers_hit").rows()
     return "; ".join(f"{kernel}: {hit} of {picture.layers} layers" for kernel, hit in shown[:12])

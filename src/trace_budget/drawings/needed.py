@@ -49,7 +49,9 @@ def svg(picture: Needed, width: int = 640, dark: bool | None = True) -> str:
     entries += [("line", "muted line", "needed"), ("line", "muted line dash", f"with {picture.dilution:g} left")]
     legend, end = rows.key(width, bottom + rows.FOOT + 12, entries)
     listed, end = _list(width, end + 4, dots, named)
-    return shapes.document(width, end, "Needed speed-up against share", told(picture), [*parts, *legend, *listed], dark)
+    return shapes.document(
+        width, end, "Needed speed-up against share", in_words(picture), [*parts, *legend, *listed], dark
+    )
 
 
 def text(picture: Needed, width: int = 80) -> str:
@@ -65,7 +67,7 @@ def text(picture: Needed, width: int = 80) -> str:
     return plain_rows(title, lines, width, [(scale.at(picture.target_pct), "|")], foot)
 
 
-def told(picture: Needed) -> str:
+def in_words(picture: Needed) -> str:
     """What the picture says, in words."""
     return "; ".join(f"{one.kernel}: {_figure(one)}" for one in _dots(picture)[:NAMED])
 

@@ -27,7 +27,7 @@ def svg(picture: OneLayer, width: int = 640, dark: bool | None = True) -> str:
         *_bars(picture, scale),
     ]
     listed, end = _list(picture, width, bottom + rows.FOOT)
-    return shapes.document(width, end, _title(picture), told(picture), [*parts, *listed], dark)
+    return shapes.document(width, end, _title(picture), in_words(picture), [*parts, *listed], dark)
 
 
 def text(picture: OneLayer, width: int = 80) -> str:
@@ -45,7 +45,7 @@ def text(picture: OneLayer, width: int = 80) -> str:
     return plain_rows(f"{_title(picture)}: {_under(picture)}", lines, width, [], _more(picture))
 
 
-def told(picture: OneLayer) -> str:
+def in_words(picture: OneLayer) -> str:
     """What the picture says, in words."""
     shown = picture.kernels.head(MOST_NAMES).select("kernel", "calls", "us").rows()
     return "; ".join(f"{kernel}: {_figure(calls, us)}" for kernel, calls, us in shown)

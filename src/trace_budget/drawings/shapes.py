@@ -25,11 +25,11 @@ def text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") 
     return f'<text x="{_n(x)}" y="{_n(y)}"{turn}{look}>{escaped(words)}</text>'
 
 
-def bar(x0: float, x1: float, y: float, height: float, kind: str, told: str = "") -> str:
-    """A bar between two places on the axis, whichever is the left one; `told` is shown when it is pointed at."""
+def bar(x0: float, x1: float, y: float, height: float, kind: str, hint: str = "") -> str:
+    """A bar between two places on the axis, whichever is the left one; `hint` is shown when it is pointed at."""
     left, width = min(x0, x1), abs(x1 - x0)
     place = f'x="{_n(left)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}"'
-    named = f"<title>{escaped(told)}</title>" if told else ""
+    named = f"<title>{escaped(hint)}</title>" if hint else ""
     return f'<rect {place} class="{kind}">{named}</rect>' if named else f'<rect {place} class="{kind}"/>'
 
 
@@ -48,15 +48,15 @@ def level(y: float, left: float, right: float, kind: str) -> str:
     return path(f"M{_n(left)} {_n(y)}H{_n(right)}", kind)
 
 
-def dot(x: float, y: float, radius: float, kind: str, told: str = "") -> str:
+def dot(x: float, y: float, radius: float, kind: str, hint: str = "") -> str:
     """A filled circle."""
     place = f'cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"'
-    return f'<circle {place} class="{kind}"><title>{escaped(told)}</title></circle>' if told else (
+    return f'<circle {place} class="{kind}"><title>{escaped(hint)}</title></circle>' if hint else (
         f'<circle {place} class="{kind}"/>'
     )  # fmt: skip
 
 
-def document(width: int, height: float, title: str, told: str, parts: Iterable[str], dark: bool | None = True) -> str:
+def document(width: int, height: float, title: str, hint: str, parts: Iterable[str], dark: bool | None = True) -> str:
     """A whole picture, with its title and what it says for those who cannot see it.
 
     `dark`: follow the viewer's dark scheme; None: without a style sheet, for a page that has it already.
@@ -65,7 +65,7 @@ def document(width: int, height: float, title: str, told: str, parts: Iterable[s
     size = f'viewBox="0 0 {width} {_n(height)}" width="{width}" height="{_n(height)}"'
     paper = f'<rect width="{width}" height="{_n(height)}" class="paper"/>'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} class="drawn" role="img">'
-    words = f"<title>{escaped(title)}</title><desc>{escaped(told)}</desc>"
+    words = f"<title>{escaped(title)}</title><desc>{escaped(hint)}</desc>"
     return "\n".join([head, words, sheet + paper, *parts, "</svg>\n"])
 
 

@@ -45,7 +45,7 @@ def svg(picture: StepTimes, width: int = 640, dark: bool | None = True) -> str:
         ("line", "text line dash", f"median {show_us(picture.median_us)} us"),
     ]  # fmt: skip
     legend, end = rows.key(width, bottom + rows.FOOT + 12, entries)
-    return shapes.document(width, end, "Step after step", told(picture), [*parts, *legend], dark)
+    return shapes.document(width, end, "Step after step", in_words(picture), [*parts, *legend], dark)
 
 
 def text(picture: StepTimes, width: int = 80) -> str:
@@ -61,6 +61,6 @@ def text(picture: StepTimes, width: int = 80) -> str:
     return plain_rows("Step after step", lines, width, [(scale.at(picture.median_us), "|")], foot)
 
 
-def told(picture: StepTimes) -> str:
+def in_words(picture: StepTimes) -> str:
     """What the picture says, in words."""
     return f"{picture.frame.height} steps, median {show_number(ms_from_us(picture.median_us), 3)} ms"

@@ -33,7 +33,7 @@ def svg(picture: Strip, width: int = 640, dark: bool | None = True) -> str:
         top = bottom + rows.FOOT
     entries = [("bar", "loss", "marked"), ("bar", "marked", "other work"), ("bar", "grid-fill", "idle")]
     legend, end = rows.key(width, top + 10, entries)
-    return shapes.document(width, end, "One step in time", told(picture), [*parts, *legend], dark)
+    return shapes.document(width, end, "One step in time", in_words(picture), [*parts, *legend], dark)
 
 
 def text(picture: Strip, width: int = 80) -> str:
@@ -48,7 +48,7 @@ def text(picture: Strip, width: int = 80) -> str:
     return plain_rows("One step in time", lines, width, [], f"▓ {_name(picture, 8 * width)}")
 
 
-def told(picture: Strip) -> str:
+def in_words(picture: Strip) -> str:
     """What the picture says, in words."""
     return "; ".join(f"{title}: {show_us(end)} us" for title, end in zip(picture.rows, picture.ends_us, strict=True))
 

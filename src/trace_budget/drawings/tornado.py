@@ -39,7 +39,7 @@ def svg(picture: Tornado, width: int = 640, dark: bool | None = True) -> str:
     legend, end_px = rows.key(width, bottom + rows.FOOT + 12, entries)
     ends, end_px = rows.lines(width, end_px + 4, [_told_ends(swing) for swing in picture.swings])
     return shapes.document(
-        width, end_px, f"Assumptions: {picture.kernel}", told(picture), [*parts, *legend, *ends], dark
+        width, end_px, f"Assumptions: {picture.kernel}", in_words(picture), [*parts, *legend, *ends], dark
     )
 
 
@@ -61,7 +61,7 @@ def text(picture: Tornado, width: int = 80) -> str:
     return "\n".join([plain_rows(title, drawn, width, marks, foot), *ends])
 
 
-def told(picture: Tornado) -> str:
+def in_words(picture: Tornado) -> str:
     """What the picture says, in words."""
     return "; ".join(f"{_title(swing)}: {_figure(swing)} ({swing.ends})" for swing in picture.swings)
 

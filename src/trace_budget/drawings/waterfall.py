@@ -29,7 +29,7 @@ def svg(picture: Cascade, width: int = 640, dark: bool | None = True) -> str:
         *([("line", "text line", "low to high")] if picture.projected_us.width else []),
     ]  # fmt: skip
     legend, end = rows.key(width, bottom + rows.FOOT + 12, entries)
-    return shapes.document(width, end, f"Waterfall: {picture.kernel}", told(picture), [*parts, *legend], dark)
+    return shapes.document(width, end, f"Waterfall: {picture.kernel}", in_words(picture), [*parts, *legend], dark)
 
 
 def text(picture: Cascade, width: int = 80) -> str:
@@ -50,7 +50,7 @@ def text(picture: Cascade, width: int = 80) -> str:
     return plain_rows(title, lines, width, [(scale.at(picture.wanted_us), "|")], foot)
 
 
-def told(picture: Cascade) -> str:
+def in_words(picture: Cascade) -> str:
     """What the picture says, in words."""
     return "; ".join(f"{stage.title}: {_figure(picture, stage)}" for stage in picture.stages)
 

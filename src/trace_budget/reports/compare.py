@@ -14,6 +14,7 @@ from trace_budget.comparison.outcome import Predicted
 from trace_budget.comparison.realised import Realised
 from trace_budget.comparison.recording import totals
 from trace_budget.reports.structure import micros
+from trace_budget.reports.throughput import makes_tokens, served, signed
 from trace_budget.schema.documents import compared as documents
 from trace_budget.schema.documents.compared import Compared, Counts, Engaged, Pair, Recording, Relocated, Saved, Sides
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
@@ -72,6 +73,7 @@ def _told(c: Comparison) -> Pair:
         engagement=_engagement(c.engagement),
         candidates=_candidates(c).to_dicts(),
         drift=c.drift,
+        throughput=_throughputs(c),
     )
 
 
@@ -89,6 +91,28 @@ def _realised(got: Realised) -> documents.Realised:
         ci95_us=interval,
         resolved=got.resolved,
     )
+
+
+def _throughputs(c: Comparison) -> documents.Throughputs | None:
+    """Tokens per second of both, where a step brings every sequence on by a token."""
+    if c.pair.basis != "step" or not makes_tokens(c.pair.before):
+        return None
+    before, after = served(c.pair.before, c.realised.before.median), served(c.pair.after, c.realised.after.median)
+    if before is None or after is None:
+        return None
+    return documents.Throughputs(before.document(), after.document(), 100 * (after.now / before.now - 1))
+
+
+def _served(c: Comparison) -> list[Line]:
+    both = _throughputs(c)
+    if both is None:
+        return []
+    now, then = both.before, both.after
+    text = f"serves  {show_us(now.tokens_per_s_per_sequence)} -> {show_us(then.tokens_per_s_per_sequence)} tokens/s"
+    device = ""
+    if now.tokens_per_s_per_device and then.tokens_per_s_per_device and (now.batch_size, now.devices) != (1, 1):
+        device = f", {show_us(now.tokens_per_s_per_device)} -> {show_us(then.tokens_per_s_per_device)} a device"
+    return [Line(f"{text} a sequence ({signed(both.gain_pct)}){device}")]
 
 
 def _predicted(p: Predicted | None) -> documents.Predicted | None:
@@ -146,7 +170,7 @@ def _lines(c: Comparison) -> list[Line]:
             f" {_less(got.corrected.saving_ns)}"
         )
         own = (Line(text),)
-    return [Line(step), *own, Line(kernels), *_prediction(c, unit), *_engaged(c.engagement)]
+    return [Line(step), *_served(c), *own, Line(kernels), *_prediction(c, unit), *_engaged(c.engagement)]
 
 
 def _less(saved_ns: float) -> str:

@@ -12,11 +12,12 @@ from trace_budget.projection.match import only
 from trace_budget.projection.token import Token
 from trace_budget.projection.verdict import dilution_of
 from trace_budget.reports.structure import head, kernels_of, micros, steps_by
+from trace_budget.reports.throughput import Served, served
 from trace_budget.schema.documents import project as documents
 from trace_budget.schema.findings import Findings
 from trace_budget.schema.options import Policy, Range
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
-from trace_budget.units import show_count, show_pct, show_us, us_from_ns
+from trace_budget.units import US_PER_S, show_count, show_pct, show_us, us_from_ns
 
 
 def threshold_report(
@@ -41,6 +42,7 @@ def threshold_report(
     )
     floor_ns = dispatch_floor(found.trace).floor_ns
     shortest = f"99 % of the kernels here take {show_us(us_from_ns(floor_ns))} us or more" if floor_ns else ""
+    rate = served(found, token.token_ns)
     answer = documents.Threshold(
         target_pct=policy.target_pct,
         token_us=us_from_ns(token.token_ns),
@@ -48,13 +50,14 @@ def threshold_report(
         floor_us=None if floor_ns is None else us_from_ns(floor_ns),
         rows=frame.to_dicts(),
         steps_by=steps_by(found),
+        throughput=None if rate is None else rate.document(),
     )
     caveats = (*found.trace.caveats, *found.steps.caveats, *found.layers.caveats, *token.caveats)
     return Report(
         "trace-budget/threshold/1",
         answer,
         trace_facts(found.trace),
-        (Line(text), *([Line(shortest)] if shortest else []), *head(found)),
+        (Line(text), *([Line(shortest)] if shortest else []), *(() if rate is None else (rate.line(),)), *head(found)),
         (Table("threshold", "", columns, frame, limit, kernels_of(found)),),
         (),
         caveats,
@@ -75,6 +78,7 @@ def estimate_report(
         f"needs   {show_us(result.required_us_per_call)} us a call for {show_pct(target_pct)},"
         f" {show_us(usual)} us where {usual_dilution().expected:g} is left after integration",
     )
+    serves = (Served(US_PER_S / token_us, None, 1).line_with(result.pct),) if token_us > 0 else ()
     note = Line("an upper bound from stated figures: no overlap, no launch limits, nothing lost in integration", "dim")
     told = documents.Estimate(
         saving_us_per_call=saving_us,
@@ -92,7 +96,7 @@ def estimate_report(
     )
     frame = pl.DataFrame({key: [value] for key, value in asdict(told).items() if isinstance(value, int | float)})
     table = Table("estimate", "", _estimate_columns(target_pct), frame, 0)
-    lines = (*(Line(text) for text in answer), note)
+    lines = (*(Line(text) for text in answer), *serves, note)
     return Report("trace-budget/estimate/1", told, None, lines, (table,))
 
 

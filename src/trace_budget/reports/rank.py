@@ -10,6 +10,7 @@ from trace_budget.projection.candidates import CandidateSet
 from trace_budget.projection.rank import Ranked, Ranking, verdicts
 from trace_budget.reports.project import token_of, verdict_of
 from trace_budget.reports.structure import steps_by
+from trace_budget.reports.throughput import served
 from trace_budget.schema.caveats import MOST_NAMED, of_several
 from trace_budget.schema.documents import plain
 from trace_budget.schema.documents.project import Ends, Joint, Rank
@@ -41,19 +42,21 @@ def rank_report(found: Findings, ranking: Ranking, asked: CandidateSet) -> Repor
         pct=Ends(*ranking.joint.times(100).over(whole).ends),
         sum_of_alone_pct=100 * ranking.sum_ns / whole,
     )
+    rate = served(found, token.token_ns)
     answer = Rank(
         token=token_of(ranking.rows[0].alone),
         joint=joint,
         verdicts=verdicts(ranking),
         steps_by=steps_by(found),
         rows=[_told(row) for row in ranking.rows],
+        throughput=None if rate is None else rate.document_with(ranking.joint.times(100).over(whole)),
     )
     table = Table("candidates", "", COLUMNS, rows)
     return Report(
         "trace-budget/rank/1",
         answer,
         trace_facts(found.trace),
-        _lines(ranking, whole),
+        (*_lines(ranking, whole), *(() if rate is None else (rate.line_with(100 * ranking.joint.expected / whole),))),
         (table,),
         _why(ranking),
         _caveats(ranking.rows),

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-import polars as pl
 
 from trace_budget.labels import labels
 from trace_budget.projection.project import Projection
 from trace_budget.reports.structure import kernels_of
+from trace_budget.reports.throughput import served
 from trace_budget.schema.documents import project as documents
 from trace_budget.schema.findings import Findings
 from trace_budget.schema.report import Line
-from trace_budget.units import NS_PER_S, show_count, show_number, show_pct, show_us, us_from_ns
+from trace_budget.units import show_count, show_number, show_pct, show_us, us_from_ns
 
 STYLES = {"GO": "good", "MARGINAL": "warn", "NO-GO": "bad", "INVALID": "bad"}
 MOST_LABEL = 60
@@ -48,7 +46,7 @@ def figure_lines(found: Findings, p: Projection) -> tuple[Line, ...]:
         Line(_arithmetic(p)),
         Line(f"{spread}; {_overlap(p)}; {_pace(p)}"),
         Line(f"needs   {_needs(p)}"),
-        *(Line(f"serves  {text}") for text in _served(found, p)),
+        *_served(found, p),
         Line(f"read as {_read_as(found, p)}", "dim"),
     )
 
@@ -111,48 +109,15 @@ def speed_up(need_ns: float, full_ns: float) -> str:
     return f" ({full_ns / (full_ns - need_ns):.2f}x)" if 0 <= need_ns < full_ns else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Throughput:
-    """Tokens per second: `now`, the gain in % at each bound; `batch` sequences a step, `devices` that share them."""
-
-    now: float
-    gain_pct: tuple[float, float, float]
-    batch: int | None
-    devices: int
-
-    @property
-    def per_device(self) -> float | None:
-        """Tokens per second of each device; None where the batch size is not known."""
-        return None if self.batch is None else self.now * self.batch / self.devices
-
-
-def throughput(found: Findings, p: Projection) -> Throughput:
-    """What the token time is in tokens per second, of one sequence and of one device."""
-    batches = found.steps.frame.filter(pl.col("used"))["batch_size"].drop_nulls()
-    batch = batches.median() if batches.len() else None
-    gains = [100 * pct / (100 - pct) if pct < 100 else float("inf") for pct in (p.pct.low, p.pct.expected, p.pct.high)]
-    size = int(batch) if isinstance(batch, int | float) and batch >= 1 else None
-    return Throughput(NS_PER_S / p.token.token_ns, (gains[0], gains[1], gains[2]), size, found.trace.world_size or 1)
-
-
 def throughput_of(found: Findings, p: Projection) -> documents.Throughput | None:
     """The `throughput` object of the document."""
-    if not p.token.token_ns > 0:
-        return None
-    t = throughput(found, p)
-    return documents.Throughput(t.now, t.per_device, t.batch, t.devices, documents.Ends(*t.gain_pct))
+    rate = served(found, p.token.token_ns)
+    return None if rate is None else rate.document_with(p.pct)
 
 
-def _served(found: Findings, p: Projection) -> list[str]:
-    if not p.token.token_ns > 0:
-        return []
-    t = throughput(found, p)
-    gain, factor = f"+{show_pct(t.gain_pct[1])}", 1 + t.gain_pct[1] / 100
-    gain = gain.replace("+-", "-")
-    text = f"{show_us(t.now)} -> {show_us(t.now * factor)} tokens/s a sequence ({gain})"
-    if t.per_device is not None and (t.batch, t.devices) != (1, 1):
-        text += f", {show_us(t.per_device)} -> {show_us(t.per_device * factor)} a device (batch {t.batch})"
-    return [text]
+def _served(found: Findings, p: Projection) -> tuple[Line, ...]:
+    rate = served(found, p.token.token_ns)
+    return () if rate is None else (rate.line_with(p.pct.expected),)
 
 
 def _read_as(found: Findings, p: Projection) -> str:

@@ -9,6 +9,7 @@ from trace_budget.analysis.kernels import kernel_table, layer_map, op_table
 from trace_budget.projection.match import only
 from trace_budget.reports.readings import lines as reading_lines
 from trace_budget.reports.readings import structural
+from trace_budget.reports.throughput import makes_tokens, served
 from trace_budget.schema.documents.structure import Kernels, Layers, Overlap, Segment, Steps, StepsBy
 from trace_budget.schema.findings import Findings
 from trace_budget.schema.report import Line, Report, Table, TableColumn, trace_facts
@@ -132,6 +133,7 @@ def steps_report(found: Findings) -> Report:
         TableColumn("cpu_us", "host us", 1),
         TableColumn("why_out", "left out"),
     )
+    rate = served(found, found.steps.step_ns) if makes_tokens(found) else None
     answer = Steps(
         method=found.steps.method,
         confidence=found.steps.confidence,
@@ -140,10 +142,10 @@ def steps_report(found: Findings) -> Report:
         readings=structural(found),
         rows=rows.to_dicts(),
         steps_by=steps_by(found),
+        throughput=None if rate is None else rate.document(),
     )
-    return _report(
-        "steps", found, answer, (*head(found), *reading_lines(found)), (Table("steps", "", columns, rows, 60),)
-    )
+    lines = (*head(found), *(() if rate is None else (rate.line(),)), *reading_lines(found))
+    return _report("steps", found, answer, lines, (Table("steps", "", columns, rows, 60),))
 
 
 def layers_report(found: Findings, kernel: str | None = None) -> Report:

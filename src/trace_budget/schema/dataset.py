@@ -60,6 +60,8 @@ RUNS = TableSpec(
         _text("layer_method", "how layers were found"),
         _text("layer_confidence", "high, medium or low"),
         Column("caveats", pl.List(CAVEAT), "what the reader of a figure must know"),
+        _number("tokens_per_s_per_sequence", "at one token a step for each sequence", nullable=True),
+        _number("tokens_per_s_per_device", "the same times the batch size, over the devices of the job", nullable=True),
     ),
 )
 
@@ -173,6 +175,8 @@ PROJECTIONS = TableSpec(
         _text("reading", "how the trace is read for these figures", nullable=True),
         _whole("readings", "readings that the trace cannot exclude", nullable=True),
         Column("readings_agree", pl.Boolean(), "whether all readings come to one verdict", nullable=True),
+        _number("tokens_per_s_per_sequence", "as traced", nullable=True),
+        _number("throughput_gain_expected_pct", "how many % more with the saving", nullable=True),
     ),
 )
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from trace_budget.schema.documents import Facts, Rows
+from trace_budget.schema.documents.structure import Rate
 
 
 class Sides(Struct, frozen=True):
@@ -76,6 +77,14 @@ class Relocated(Struct, frozen=True):
     rows: Rows
 
 
+class Throughputs(Struct, frozen=True):
+    """Tokens in a second before and after, at one token a step for each sequence."""
+
+    before: Rate
+    after: Rate
+    gain_pct: float
+
+
 class Pair(Struct, frozen=True):
     """One device in one phase; times in us per step, or per recording where that is the basis."""
 
@@ -94,6 +103,7 @@ class Pair(Struct, frozen=True):
     engagement: Engaged | None
     candidates: Rows
     drift: float | None
+    throughput: Throughputs | None
 
 
 class Recording(Struct, frozen=True):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import UNSET, Struct, UnsetType, field
 
 from trace_budget.schema.documents import Rows
-from trace_budget.schema.documents.structure import StepsBy
+from trace_budget.schema.documents.structure import Rate, StepsBy
 
 
 class Ends(Struct, frozen=True):
@@ -234,6 +234,7 @@ class Rank(Struct, frozen=True):
     verdicts: Mapping[str, int]
     steps_by: StepsBy
     rows: Rows
+    throughput: Throughput | None = None
 
 
 class Threshold(Struct, frozen=True):
@@ -245,6 +246,7 @@ class Threshold(Struct, frozen=True):
     floor_us: float | None
     rows: Rows
     steps_by: StepsBy
+    throughput: Rate | None = None
 
 
 class Estimate(Struct, frozen=True):

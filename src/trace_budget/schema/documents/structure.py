@@ -16,6 +16,15 @@ class StepsBy(Struct, frozen=True):
     counted: int
 
 
+class Rate(Struct, frozen=True):
+    """Tokens in a second as traced, of one sequence and of one device where the batch size is known."""
+
+    tokens_per_s_per_sequence: float
+    tokens_per_s_per_device: float | None
+    batch_size: int | None
+    devices: int
+
+
 class Kernels(Struct, frozen=True):
     """`trace-budget/kernels/1`, the answer of `kernels`; without a timeline there are no steps."""
 
@@ -50,6 +59,7 @@ class Steps(Struct, frozen=True):
     readings: list[StepReading]
     rows: Rows
     steps_by: StepsBy
+    throughput: Rate | None = None
 
 
 class Segment(Struct, frozen=True):
