@@ -99,3 +99,18 @@ def test_long_lines_go_on_below_indented() -> None:
     first, second, *_ = shown(report).splitlines()
     assert first.startswith("  Q5 word")
     assert second.startswith("    word")
+
+
+def test_what_answers_stands_beside_the_name_where_not_all_fit() -> None:
+    frame = pl.DataFrame({"kernel": ["k" * 30], "calls": [1234567], "us": [1234567.5], "can": ["only if removed"]})
+    columns = (
+        TableColumn("kernel", "kernel"), TableColumn("calls", "calls"), TableColumn("us", "us", 1),
+        TableColumn("can", "can", answer=True),
+    )  # fmt: skip
+    report = Report("trace-budget/test/1", {}, None, (), (Table("t", "", columns, frame),))
+    wide, narrow = (as_terminal.for_screen(width, colour=False).render(report).decode() for width in (100, 60))
+    assert wide.splitlines()[0].split() == ["kernel", "calls", "us", "can"]
+    first, _, second = narrow.partition("\n\n")
+    assert first.splitlines()[0].split()[:2] == ["kernel", "can"]
+    assert "only if removed" in first
+    assert "1,234,567.5" in second

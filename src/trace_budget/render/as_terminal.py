@@ -144,8 +144,13 @@ def _widest(*texts: str) -> int:
 
 
 def _blocks(columns: list[_Column], width: int) -> list[list[_Column]]:
-    """The columns in as few blocks as fit the width; each block after the first repeats the first column."""
+    """The columns in as few blocks as fit the width; each block after the first repeats the first column.
+
+    What answers the question stands in the first block.
+    """
     lead, *rest = columns
+    if sum(column.narrowest + GAP for column in columns) - GAP > width:
+        rest = sorted(rest, key=lambda column: not column.shown.answer)
     blocks = [[lead]]
     for column in rest:
         used = sum(other.narrowest + GAP for other in blocks[-1]) + column.narrowest

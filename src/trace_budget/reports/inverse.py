@@ -30,10 +30,10 @@ def threshold_report(
         TableColumn("kernel", "kernel"),
         TableColumn("calls_per_step", "calls/step"),
         TableColumn("ceiling_us_per_call", "mean us", 1),
-        TableColumn("ceiling_pct", "% of token", 2),
+        TableColumn("ceiling_pct", "% of token", 2, answer=True),
         TableColumn("required_us_per_call", "must save us", 3),
-        TableColumn("required_speedup", "needed x", 2),
-        TableColumn("can", "can"),
+        TableColumn("required_speedup", "needed x", 2, answer=True),
+        TableColumn("can", "can", answer=True),
     )
     usual = dilution_of(policy)
     text = (

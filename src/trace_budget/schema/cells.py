@@ -28,6 +28,7 @@ class ShownColumn:
     numeric: bool
     prose: bool
     among: tuple[str, ...] | None = None
+    answer: bool = False
 
     def short(self, width: int) -> list[str]:
         """The cells in at most `width` columns, so that different ones look different."""
@@ -61,6 +62,7 @@ def shown_columns(table: Table) -> list[ShownColumn]:
             (*(show_cell(value, None) for value in table.frame[column.key]), *table.among)
             if column.key in KERNELS
             else None,
+            column.answer,
         )
         for column in table.columns
     ]

@@ -24,13 +24,15 @@ T = TypeVar("T")
 class TableColumn:
     """How one column of a table is shown: a header with its unit, and decimals for numbers (None: text or count).
 
-    Where room is short, names are cut in the middle; `prose` is wrapped over several lines instead.
+    Where room is short, names are cut in the middle; `prose` is wrapped over several lines instead. Where not all
+    columns find room side by side, those with `answer` stand beside the first one, and the others below.
     """
 
     key: str
     title: str
     digits: int | None = None
     prose: bool = False
+    answer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
