@@ -73,3 +73,20 @@ def test_an_answer_shows_itself_shortly_and_as_a_terminal_does() -> None:
 def test_signatures_say_what_is_taken() -> None:
     for name in questions.NAMES:
         assert inspect.getdoc(questions.function(name))
+
+
+def test_answers_draw_their_pictures() -> None:
+    answer = tb.project(SEED, "gdn_fused", tb.Change(saving_us=3.228))
+    assert list(answer.pictures) == ["curve", "waterfall", "tornado"]
+    drawn = answer.picture("waterfall", width=420)
+    assert drawn.startswith("<svg")
+    assert 'width="420"' in drawn
+    assert drawn._repr_svg_() == drawn
+    assert repr(answer.picture()) == f"<SVG of {len(answer.picture()):,} characters>"
+    for ask in (tb.kernels, tb.steps, tb.layers, tb.threshold):
+        assert len(ask(SEED).pictures) == 1
+        assert ask(SEED).picture().startswith("<svg")
+    with pytest.raises(tb.TraceBudgetError, match="no picture of that name"):
+        tb.check(SEED).picture()
+    with pytest.raises(tb.TraceBudgetError, match="expected curve, waterfall, tornado"):
+        answer.picture("pie")

@@ -143,7 +143,7 @@ def test_a_plot_is_of_one_rank_and_one_phase(run: Run, api: FakeApi, options: tu
     assert (result.code, "--plot draws the curve of one" in result.line) == (2, True)
     assert api.asked == {}
     fused = run("project", "t.json", "--replace", "a,b", "--new-us", "3", "--plot", "plot.svg")
-    assert (fused.code, "one kernel, not of a sequence" in fused.line) == (2, True)
+    assert (fused.code, "of one kernel, not of a sequence" in fused.line) == (2, True)
 
 
 def test_a_kernel_that_is_not_there_leaves_no_file(run: Run, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Docs follow from the program: generated pages are fresh, commands in the README parse, links lead somewhere."""
 
 import importlib.util
+import json
 import re
 import shlex
 from collections.abc import Callable
@@ -37,6 +38,23 @@ def generator(name: str) -> ModuleType:
 def test_generated_pages_are_fresh(maker: str, page: str) -> None:
     expected: Callable[[], str] = generator(maker).page
     assert (ROOT / "docs" / page).read_text(encoding="utf-8") == expected(), f"run docs/make/{maker}.py"
+
+
+def cells_of(book: str) -> list[tuple[str, list[object]]]:
+    """The source of each cell, and what it printed or drew; frames are printed as Polars of the day does it."""
+    cells = []
+    for cell in json.loads(book)["cells"]:
+        kept = [each.get("text") or each["data"].get("image/svg+xml") for each in cell.get("outputs", [])]
+        cells.append(("".join(cell["source"]), kept))
+    return cells
+
+
+def test_the_notebook_runs_and_is_fresh() -> None:
+    found = cells_of((ROOT / "docs" / "notebook.ipynb").read_text(encoding="utf-8"))
+    ran = cells_of(generator("notebook_page").page())
+    assert found == ran, "run docs/make/notebook_page.py"
+    assert sum(bool(outputs) for _, outputs in ran) >= 9
+    assert any("NO-GO   0.307 % of a token expected" in str(outputs) for _, outputs in ran)
 
 
 def test_pictures_of_the_docs_are_fresh_and_small() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,7 +33,8 @@ def kernels(trace: Traced, scope: Scope = EVERYTHING, kernel: Filter = None) -> 
     read = opened(trace)
     if read.aggregates is not None:
         return structure.aggregates_report(read, kernel)
-    return structure.kernels_report(analyse(read, scope), kernel)
+    report = structure.kernels_report(analyse(read, scope), kernel)
+    return replace(report, pictures={"kernels": partial(picture_of, read, scope, kernel)})
 
 
 def picture_of(trace: Trace, scope: Scope = EVERYTHING, kernel: str | None = None) -> KernelBars:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,6 +42,7 @@ def layers(trace: Traced, scope: Scope = EVERYTHING, kernel: Filter = None, capt
     read = opened(trace)
     found = analyse(read, scope)
     report = structure.layers_report(found, kernel)
+    report = replace(report, pictures={"layer": partial(picture_of, read, scope, kernel)})
     if capture is None:
         return report
     names = captured_names(read, found.steps, found.layers, read_capture(Path(capture)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,6 +48,7 @@ Gate = Annotated[
 ]  # fmt: skip
 Plot = Annotated[Path | None, plot_option("Also draw a picture of the answer (-: here).")]
 PICTURES = ("curve", "waterfall", "tornado")
+FUSED_PICTURES = ("waterfall",)
 Figure = Annotated[
     str,
     option("Output", "--figure", parse=one_of(*PICTURES), metavar="|".join(PICTURES),
@@ -88,6 +90,9 @@ def project(
     read, one = opened(trace), one_candidate(selection, change, bench)
     if weights is None:
         report = candidate_report(read, one.candidate, scope, token, policy, others)
+        names = () if others else PICTURES if one.candidate.selection is not None else FUSED_PICTURES
+        made = {name: partial(picture_of, read, one.candidate, scope, token, policy, name) for name in names}
+        report = replace(report, pictures=made)
     else:
         report = mixture_report(read, one.candidate, weights, scope, token, policy, others)
     return one.noted(report, read)
@@ -223,7 +228,7 @@ def command(
             raise
         raise _and_the_kernel(error, trace, selection, scope, inputs) from error
     if plot is not None:
-        _refuse_plot(plot, candidate, with_rank, weights, force)
+        _refuse_plot(plot, candidate, with_rank, weights, force, figure)
     read, *beside = inputs.open_ranks(trace)
     if plot is not None and beside:
         raise UsageError("--plot draws the curve of one rank", expected="one file as TRACE", found=f"{trace}, a folder")
@@ -256,12 +261,19 @@ def _and_the_kernel(error: UsageError, trace: Path, selection: Selection, scope:
 
 
 def _refuse_plot(
-    plot: Path, candidate: Candidate, with_rank: list[Path] | None, weights: Mapping[str, float] | None, force: bool
+    plot: Path,
+    candidate: Candidate,
+    with_rank: list[Path] | None,
+    weights: Mapping[str, float] | None,
+    force: bool,
+    figure: str,
 ) -> None:
     """Raise UsageError for what is no curve of one kernel, OutputError for a file that is there already."""
     refuse_plot(plot, force=force)
-    if candidate.selection is None:
-        raise UsageError("--plot draws the curve of one kernel, not of a sequence", expected="--kernel")
+    if candidate.selection is None and figure not in FUSED_PICTURES:
+        raise UsageError(
+            f"--plot draws the {figure} of one kernel, not of a sequence", expected="--kernel, or --figure waterfall"
+        )
     if with_rank:
         raise UsageError("--plot draws the curve of one rank", expected="--plot or --with-rank, not both")
     if weights is not None:

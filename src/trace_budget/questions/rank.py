@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,8 +47,10 @@ def rank(
 
     asked = candidates_of(candidates)
     asked = replace(asked, token=token or asked.token, policy=policy or asked.policy)
-    found, ranking = ranking_of(opened(trace), asked, scope, others)
-    return rank_report(found, ranking, asked)
+    read = opened(trace)
+    found, ranking = ranking_of(read, asked, scope, others)
+    picture = partial(picture_of, read, asked, scope, others)
+    return replace(rank_report(found, ranking, asked), pictures={"ranges": picture})
 
 
 def ranking_of(

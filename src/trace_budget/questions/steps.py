@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,7 +30,9 @@ def steps(trace: Traced, scope: Scope = EVERYTHING) -> Report:
     from trace_budget.api import analyse
     from trace_budget.reports import structure
 
-    return structure.steps_report(analyse(opened(trace), scope))
+    read = opened(trace)
+    report = structure.steps_report(analyse(read, scope))
+    return replace(report, pictures={"steps": partial(picture_of, read, scope)})
 
 
 def picture_of(trace: Trace, scope: Scope = EVERYTHING) -> StepTimes:

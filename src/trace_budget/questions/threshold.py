@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,9 +45,12 @@ def threshold(
     from trace_budget.projection.threshold import threshold as thresholds
     from trace_budget.reports import inverse
 
-    found, wanted = analyse(opened(trace), scope), policy or USUAL
+    read, wanted = opened(trace), policy or USUAL
+    found = analyse(read, scope)
     rows, time = thresholds(found, token or AS_TRACED, wanted)
-    return inverse.threshold_report(found, rows, time, wanted, limit, kernel)
+    report = inverse.threshold_report(found, rows, time, wanted, limit, kernel)
+    picture = partial(picture_of, read, scope, token or AS_TRACED, wanted, kernel)
+    return replace(report, pictures={"needed": picture})
 
 
 def picture_of(trace: Trace, scope: Scope, token: TokenInput, policy: Policy, kernel: str | None = None) -> Needed:

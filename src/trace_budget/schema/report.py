@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, TypeVar
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import polars as pl
 from msgspec import Struct
 
+from trace_budget.errors import UsageError
 from trace_budget.schema.documents import plain
 from trace_budget.schema.trace import Caveat, Trace
 
@@ -59,13 +60,25 @@ class Line:
     style: str = "plain"
 
 
+class Svg(str):
+    """A picture as SVG text; a notebook draws it."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+    def __repr__(self) -> str:
+        return f"<SVG of {len(self):,} characters>"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """The answer to one question, as frames, as a JSON document, and in words; a notebook shows what a terminal does.
 
     `schema` names and versions the JSON document (`trace-budget/kernels/1`); `answer` is that document without
     `schema`, `trace` and `caveats`, which every renderer adds: a struct of schema/documents, or a mapping. The first
-    table is the one CSV and Parquet write.
+    table is the one CSV and Parquet write. `pictures` are made when they are asked for.
     """
 
     schema: str
@@ -75,6 +88,7 @@ class Report:
     tables: tuple[Table, ...] = ()
     footer: tuple[Line, ...] = ()
     caveats: tuple[Caveat, ...] = field(default=())
+    pictures: Mapping[str, Callable[[], object]] = field(default_factory=dict, compare=False)
 
     @property
     def document(self) -> Json:
@@ -95,6 +109,16 @@ class Report:
     def to_pandas(self) -> pd.DataFrame:
         """The same as a pandas frame."""
         return self.table.to_pandas()
+
+    def picture(self, name: str = "", width: int = 640) -> Svg:
+        """A picture of the answer as SVG, `width` px wide; without a name the first. UsageError where there is none."""
+        from importlib import import_module
+
+        make = self.pictures.get(name or next(iter(self.pictures), ""))
+        if make is None:
+            known = ", ".join(self.pictures) or "none: this answer has no picture"
+            raise UsageError("no picture of that name", expected=known, found=name or "no name")
+        return Svg(import_module("trace_budget.drawings").svg(make(), width))
 
     def text(self) -> str:
         """The answer as a terminal shows it."""
