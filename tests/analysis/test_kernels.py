@@ -12,7 +12,7 @@ from trace_budget.analysis.layers import find_layers
 from trace_budget.analysis.overlap import find_overlap
 from trace_budget.analysis.steps import find_steps
 from trace_budget.projection.match import match
-from trace_budget.projection.target import site_of
+from trace_budget.projection.target import prepared_rank
 from trace_budget.schema.options import Selection
 from trace_budget.schema.trace import Trace
 
@@ -93,7 +93,7 @@ def test_layers_hit_is_the_median_over_the_steps_that_run_it() -> None:
     expert = row(analysed(trace)[0], "expert")
     assert (expert["layers_hit"], expert["steps_hit"], expert["calls_per_step"]) == (2, 5, 4)
     analysis = api.analyse(trace)
-    found = match(site_of(analysis).ops, Selection("expert"), analysis.steps, analysis.layers, trace.path)
+    found = match(prepared_rank(analysis).ops, Selection("expert"), analysis.steps, analysis.layers, trace.path)
     assert found.layers_hit == 2
 
 

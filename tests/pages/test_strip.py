@@ -10,7 +10,7 @@ from trace_budget.pages import strip as room
 from trace_budget.pages.pictures import Marked
 from trace_budget.pages.strip import step_strip, typical_step
 from trace_budget.projection.candidates import Candidate, Sequence
-from trace_budget.projection.target import site_of, target_of
+from trace_budget.projection.target import prepared_rank, target_of
 from trace_budget.schema.options import Change, Selection
 from trace_budget.schema.page import Strip
 from trace_budget.schema.trace import Trace
@@ -35,7 +35,7 @@ def chain(steps: int = 3, layers: int = 2) -> Trace:
 
 def drawn(trace: Trace, *candidates: Candidate, name: str = "k") -> Strip:
     found = api.analyse(trace)
-    site = site_of(found)
+    site = prepared_rank(found)
     claims = tuple(target_of(site, candidate).claim for candidate in candidates)
     ids = trace.gpu_ops.filter(pl.col("name").cast(pl.String) == name)["op_id"].to_numpy()
     return step_strip(found, typical_step(found), Marked(name, ids, (name,)), claims)

@@ -17,7 +17,7 @@ from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.rank import rank
 from trace_budget.projection.replay.propagation import propagate
 from trace_budget.projection.replay.schedule import Claim, Interval, Schedule, interval
-from trace_budget.projection.target import Site, common_schedule, site_of, target_of
+from trace_budget.projection.target import PreparedRank, common_schedule, prepared_rank, target_of
 from trace_budget.questions import project as project_question
 from trace_budget.schema import build
 from trace_budget.schema.options import Change, Policy, Range, Selection, TokenInput
@@ -35,17 +35,17 @@ crowded = st.builds(
 )  # fmt: skip
 
 
-def prepared(trace: Trace) -> tuple[Site, Schedule]:
-    site = site_of(api.analyse(trace))
+def prepared(trace: Trace) -> tuple[PreparedRank, Schedule]:
+    site = prepared_rank(api.analyse(trace))
     return site, common_schedule([site], "auto")
 
 
-def a_kernel(site: Site, pick: int) -> str:
+def a_kernel(site: PreparedRank, pick: int) -> str:
     names = site.ops.filter(pl.col("kind") == "kernel")["name"].cast(pl.String).unique().sort()
     return str(names[pick % names.len()])
 
 
-def claims_of(site: Site, kernel: str, shares: np.ndarray) -> list[tuple[Claim, ...]]:
+def claims_of(site: PreparedRank, kernel: str, shares: np.ndarray) -> list[tuple[Claim, ...]]:
     """The kernel shortened by these shares of what each call delays others."""
     free = target_of(site, Candidate("", Change(free=True), Selection(f"re:^{kernel}$")))
     effective = site.effective[free.timed.ops["op_id"].to_numpy()].astype(np.float64)

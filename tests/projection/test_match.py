@@ -11,15 +11,15 @@ from projection.builders import Op, Range, graph_steps, hand_trace, repeated_ste
 from trace_budget import api
 from trace_budget.errors import NotInTraceError, UsageError
 from trace_budget.projection.match import MOST_LISTED, Match, match
-from trace_budget.projection.target import Site, site_of
+from trace_budget.projection.target import PreparedRank, prepared_rank
 from trace_budget.schema.options import Scope, Selection
 from trace_budget.schema.trace import Trace
 
 LAYER = [("norm", 5.0), ("gdn_fused", 13.0), ("gdn_gate", 4.0), ("gdn_fused", 11.0), ("mlp", 30.0)]
 
 
-def site(trace: Trace, scope: Scope | None = None) -> Site:
-    return site_of(api.analyse(trace, scope or Scope()))
+def site(trace: Trace, scope: Scope | None = None) -> PreparedRank:
+    return prepared_rank(api.analyse(trace, scope or Scope()))
 
 
 def matched(trace: Trace, kernel: str, scope: Scope | None = None, **narrow: Any) -> Match:

@@ -16,7 +16,7 @@ from shared_traces import SHARED, needs_shared
 from trace_budget import api
 from trace_budget.errors import InputError, NotInTraceError
 from trace_budget.projection.replay.propagation import propagate
-from trace_budget.projection.target import common_schedule, site_of
+from trace_budget.projection.target import common_schedule, prepared_rank
 from trace_budget.questions import project as project_question
 from trace_budget.schema.options import Change, Selection
 from trace_budget.schema.report import Report
@@ -61,7 +61,7 @@ def test_every_real_trace_replays_itself(path: Path) -> None:
     except (InputError, NotInTraceError):
         assert path.name == "no_gpu.json.gz"
         return
-    for line, edges in common_schedule([site_of(found)], "auto").lines:
+    for line, edges in common_schedule([prepared_rank(found)], "auto").lines:
         nothing = np.zeros((line.size, 1))
         shifts = propagate(line, edges, nothing, nothing, nothing)
         assert not any(values.any() for values in (*shifts.start, *shifts.end))
@@ -133,7 +133,7 @@ def test_a_capture_sidecar_is_refused() -> None:
 
 def test_early_starts_of_a_dependent_launch_are_not_counted_twice() -> None:
     trace = api.open_trace(KINETO / "b200_moe_eager_pdl.json.gz")
-    site = site_of(api.analyse(trace))
+    site = prepared_rank(api.analyse(trace))
     overlapped = (site.effective > 0) & (
         site.effective < (trace.gpu_ops["end_ns"] - trace.gpu_ops["start_ns"]).to_numpy()
     )

@@ -16,7 +16,7 @@ from trace_budget.errors import InputError
 from trace_budget.inputs.detect import head_of
 from trace_budget.inputs.same_run import accompanies, telling_more
 from trace_budget.inputs.unreadable import refuse_known, refuse_named
-from trace_budget.io import existing as there
+from trace_budget.io import existing
 from trace_budget.io.inflate import CHUNK_BYTES, PlainStream
 from trace_budget.io.parquet_folder import only_trace, table_names
 from trace_budget.io.probe import PROBE_BYTES
@@ -67,7 +67,7 @@ class Folder:
 
 def is_folder(path: Path) -> bool:
     """Whether a path is a folder of traces; a folder of tables that is one trace is not."""
-    return there.is_folder(path) and not table_names(only_trace(path))
+    return existing.is_folder(path) and not table_names(only_trace(path))
 
 
 def look_into(path: Path, format: str | None = None) -> Folder:  # noqa: A002  (the word users know)

@@ -45,9 +45,9 @@ def _bends(ready: Prepared, candidate: Candidate, full_ns: float) -> tuple[float
 
     Beyond it call after call runs out: each bends the curve a little, and none of that is another path taking over.
     """
-    site = ready.sites[0]
-    target = target_of(site, _saving(candidate, 0.0))
-    effective = effective_of(target.timed, site.effective)
+    rank = ready.ranks[0]
+    target = target_of(rank, _saving(candidate, 0.0))
+    effective = effective_of(target.timed, rank.effective)
     shortest = max(float(effective.min()), 0.0)
     top = min(shortest, full_ns)
     found = knees(ready.base, target.timed, effective, top) if top > 0 else ()

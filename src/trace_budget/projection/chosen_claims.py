@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from trace_budget.errors import UsageError
 from trace_budget.projection.candidates import Candidate, CandidateSet
-from trace_budget.projection.project import asserted, workload
+from trace_budget.projection.project import asserted, refuse_capture
 from trace_budget.projection.rank import rank
 from trace_budget.projection.replay.schedule import Claim
-from trace_budget.projection.target import site_of, target_of
+from trace_budget.projection.target import prepared_rank, target_of
 from trace_budget.schema.findings import Findings
 
 
@@ -17,12 +17,12 @@ def chosen_claims(found: Findings, wanted: Candidate | CandidateSet) -> tuple[Cl
     Raises NotInTraceError when one matches nothing or another number of calls than stated, UsageError when its saving
     contradicts the trace or lies in no single op.
     """
-    workload(found.trace)
-    site = site_of(found)
+    refuse_capture(found.trace)
+    rank = prepared_rank(found)
     counted = _counted(found, wanted)
     for candidate in counted:
         _in_ops(candidate)
-    targets = [target_of(site, candidate) for candidate in counted]
+    targets = [target_of(rank, candidate) for candidate in counted]
     for candidate, target in zip(counted, targets, strict=True):
         asserted(candidate.change, target.calls, found.trace)
         if target.saving.invalid:

@@ -132,7 +132,7 @@ def _refuse_nameless(found: list[str], path: str) -> None:
         )
 
 
-def only(rows: pl.DataFrame, pattern: str | None, path: str, none: str = NO_MATCH) -> pl.DataFrame:
+def rows_matching(rows: pl.DataFrame, pattern: str | None, path: str, none: str = NO_MATCH) -> pl.DataFrame:
     """The rows whose `kernel` a pattern means, all without one; NoSuchKernelError, with the closest, for none."""
     if pattern is None:
         return rows

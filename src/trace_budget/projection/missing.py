@@ -24,21 +24,21 @@ class Missing:
     most: float = 0.0
 
 
-def missing_calls(lost: LostWork, site: Findings, change: Change, match: Match, durations_ns: FloatArray) -> Missing:
+def missing_calls(lost: LostWork, found: Findings, change: Change, match: Match, durations_ns: FloatArray) -> Missing:
     """How many calls per step a match lacks: as the user's number of calls says, where that can be, else at most."""
-    most = lost.calls_lost(_codes(lost, site, match)) / max(match.steps, 1)
+    most = lost.calls_lost(_codes(lost, found, match)) / max(match.steps, 1)
     if lost.empty:
-        most += _idle_ns(site.steps) / max(float(durations_ns.mean()), 1.0)
+        most += _idle_ns(found.steps) / max(float(durations_ns.mean()), 1.0)
     if change.calls is not None and not change.force:
         more = change.calls - match.calls_per_step
         return Missing(more, more) if NEARLY < more <= most + NEARLY else Missing()
     return Missing(0.0, most)
 
 
-def _codes(lost: LostWork, site: Findings, match: Match) -> set[int]:
+def _codes(lost: LostWork, found: Findings, match: Match) -> set[int]:
     if not lost.by_name:
         return set()
-    rows = site.trace.gpu_ops["name"].gather(match.ops["op_id"].to_numpy())
+    rows = found.trace.gpu_ops["name"].gather(match.ops["op_id"].to_numpy())
     return set(rows.to_physical().cast(pl.Int64).unique().to_list())
 
 

@@ -21,7 +21,7 @@ from trace_budget.projection.reading import Reading
 from trace_budget.projection.replay.collectives import unused_ranks
 from trace_budget.projection.replay.schedule import Claim, Schedule
 from trace_budget.projection.statistics import pairs_needed, runs_needed
-from trace_budget.projection.target import Site, Target, common_schedule, site_of, target_of, untimed_of
+from trace_budget.projection.target import PreparedRank, Target, common_schedule, prepared_rank, target_of, untimed_of
 from trace_budget.projection.token import Token, impossible, token_of
 from trace_budget.projection.verdict import Percent, Verdict, judge
 from trace_budget.schema.band import Band
@@ -100,11 +100,11 @@ def project_candidate(
 class Prepared:
     """A trace made ready for candidates, and what is asked of all of them.
 
-    `sites`: the rank that is reported on, then the others; `base`: what their projections are computed on; `lost`: what
+    `ranks`: the rank that is reported on, then the others; `base`: what their projections are computed on; `lost`: what
     recording lost.
     """
 
-    sites: tuple[Site, ...]
+    ranks: tuple[PreparedRank, ...]
     base: Schedule
     asked: TokenInput
     policy: Policy
@@ -114,16 +114,16 @@ class Prepared:
     @property
     def found(self) -> Findings:
         """What was found in the trace that is reported on."""
-        return self.sites[0].found
+        return self.ranks[0].found
 
 
 def prepare(found: Findings, asked: TokenInput, policy: Policy, others: Sequence[Findings] = ()) -> Prepared:
     """Everything about a trace that does not depend on a candidate. Raises NotInTraceError for what is no workload."""
-    workload(found.trace)
-    sites = tuple(site_of(one) for one in (found, *others))
-    base = common_schedule(sites, asked.loop)
+    refuse_capture(found.trace)
+    ranks = tuple(prepared_rank(one) for one in (found, *others))
+    base = common_schedule(ranks, asked.loop)
     return Prepared(
-        sites, base, asked, policy, token_of(found.steps, asked, found.trace), lost_work(found.trace, found.steps)
+        ranks, base, asked, policy, token_of(found.steps, asked, found.trace), lost_work(found.trace, found.steps)
     )
 
 
@@ -132,7 +132,7 @@ def project_many(ready: Prepared, candidates: Sequence[Candidate]) -> list[Proje
 
     Raises NotInTraceError when one matches nothing or another number of calls than stated.
     """
-    targets = [tuple(target_of(site, candidate) for site in ready.sites) for candidate in candidates]
+    targets = [tuple(target_of(rank, candidate) for rank in ready.ranks) for candidate in candidates]
     moved = moved_by(ready.base, [tuple(each.claim for each in target) for target in targets])
     return [_conclude(ready, *one) for one in zip(candidates, targets, moved, strict=True)]
 
@@ -168,7 +168,7 @@ def _conclude(ready: Prepared, candidate: Candidate, targets: Sequence[Target], 
     caveats = (
         *found.trace.caveats, *steps.caveats, *layers.caveats, *token.caveats, *saving.caveats, *limits.caveats,
         *target.caveats, *_match_caveats(calls, durations, target.untimed + sum(each.untimed for each in beside)),
-        *unused_ranks(ready.base.met, len(ready.sites) - 1),
+        *unused_ranks(ready.base.met, len(ready.ranks) - 1),
     )  # fmt: skip
     return Projection(
         change, calls, token, saving, hit, limits, pct, required, answers, verdict,
@@ -177,7 +177,7 @@ def _conclude(ready: Prepared, candidate: Candidate, targets: Sequence[Target], 
     )  # fmt: skip
 
 
-def workload(trace: Trace) -> None:
+def refuse_capture(trace: Trace) -> None:
     """Refuse traces that are not a workload."""
     for caveat in trace.caveats:
         if caveat.code == "capture_sidecar":

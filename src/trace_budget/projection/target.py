@@ -28,7 +28,7 @@ WARM_TEXT = "measured in a warm loop: the trace runs it with cold caches, where 
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class PreparedRank:
     """One rank's trace made ready for candidates: its ops of the counted steps, floor and effective durations."""
 
     found: Findings
@@ -68,24 +68,24 @@ class Target:
         return self.calls.ops.height - self.timed.ops.height
 
 
-def site_of(found: Findings) -> Site:
+def prepared_rank(found: Findings) -> PreparedRank:
     """Prepare a trace once for all candidates."""
     ops = op_table(found.trace, found.steps, found.layers, found.overlap)
-    return Site(found, ops, dispatch_floor(found.trace), effective_ns(found.trace))
+    return PreparedRank(found, ops, dispatch_floor(found.trace), effective_ns(found.trace))
 
 
-def common_schedule(sites: Sequence[Site], loop: str) -> Schedule:
+def common_schedule(ranks: Sequence[PreparedRank], loop: str) -> Schedule:
     """The schedule of one rank, or of several that are projected together."""
-    bases = [schedule_of(site.found.trace, site.found.steps, site.floor, loop) for site in sites]
-    return join_ranks(bases, [site.found.trace for site in sites]) if len(bases) > 1 else bases[0]
+    bases = [schedule_of(rank.found.trace, rank.found.steps, rank.floor, loop) for rank in ranks]
+    return join_ranks(bases, [rank.found.trace for rank in ranks]) if len(bases) > 1 else bases[0]
 
 
-def target_of(site: Site, candidate: Candidate) -> Target:
+def target_of(rank: PreparedRank, candidate: Candidate) -> Target:
     """Find the calls of a candidate and what it saves on each.
 
     Raises NotInTraceError when nothing matches or no matched call has usable times.
     """
-    found = site.found
+    found = rank.found
     path = found.trace.path
     if candidate.phase not in (None, found.steps.phase):
         raise NotInTraceError(
@@ -96,35 +96,35 @@ def target_of(site: Site, candidate: Candidate) -> Target:
             advice=f"Give --phase {candidate.phase}, or leave the candidate out.",
         )
     if candidate.sequence is not None:
-        fusion = find_sequences(site.ops, candidate.sequence, found.steps, found.layers, path)
+        fusion = find_sequences(rank.ops, candidate.sequence, found.steps, found.layers, path)
         whole = fusion.timed
         span = _durations(fusion.match, whole.match, path)
-        floor_ns = _shortest_of_others(site, fusion.match.names)
+        floor_ns = _shortest_of_others(rank, fusion.match.names)
         saving = saving_of(candidate.change, span, span, floor_ns)
         return Target(fusion.match, whole.match, saving, claim_of_fusion(whole, saving), _warm(candidate))
     if candidate.selection is None:
         raise ValueError("a candidate has a selection or a sequence")
-    calls = _matched(site, candidate.selection)
+    calls = _matched(rank, candidate.selection)
     timed = usable(calls)
     durations = _durations(calls, timed, path)
     sites = unlike_sites(timed.ops, timed.steps)
-    floor_ns = _shortest_of_others(site, calls.names)
-    saving = saving_of(candidate.change, durations, effective_of(timed, site.effective), floor_ns, sites)
+    floor_ns = _shortest_of_others(rank, calls.names)
+    saving = saving_of(candidate.change, durations, effective_of(timed, rank.effective), floor_ns, sites)
     return Target(calls, timed, saving, claim_of(timed, saving), _warm(candidate))
 
 
-def _matched(site: Site, selection: Selection) -> Match:
+def _matched(rank: PreparedRank, selection: Selection) -> Match:
     """The calls that a selection means; where the counted steps run none, the error says which do."""
-    found = site.found
+    found = rank.found
     try:
-        return match(site.ops, selection, found.steps, found.layers, found.trace.path)
+        return match(rank.ops, selection, found.steps, found.layers, found.trace.path)
     except NoSuchKernelError as error:
         raise told_elsewhere(error, found, selection.kernel) from error
 
 
-def _shortest_of_others(site: Site, names: Sequence[str]) -> int | None:
+def _shortest_of_others(rank: PreparedRank, names: Sequence[str]) -> int | None:
     """How short other kernels get, the shortest few left out; None where there are too few to say."""
-    others = site.ops.filter((pl.col("kind") == "kernel") & ~pl.col("name").cast(pl.String).is_in(names))["dur_ns"]
+    others = rank.ops.filter((pl.col("kind") == "kernel") & ~pl.col("name").cast(pl.String).is_in(names))["dur_ns"]
     floor = others.quantile(FLOOR_QUANTILE, "lower") if others.count() >= ENOUGH else None
     return None if floor is None else int(floor)
 
@@ -132,7 +132,7 @@ def _shortest_of_others(site: Site, names: Sequence[str]) -> int | None:
 def runs(found: Findings, candidate: Candidate) -> bool:
     """Whether the counted steps run the kernel of a candidate."""
     try:
-        target_of(site_of(found), candidate)
+        target_of(prepared_rank(found), candidate)
     except NoSuchKernelError:
         return False
     return True

@@ -16,6 +16,6 @@ EXAMPLES = (
 def formats() -> Report:
     """What can be read, and what each format cannot tell."""
     from trace_budget import readers
-    from trace_budget.reports import reference
+    from trace_budget.reports import listings
 
-    return reference.formats_report([readers.load(name) for name in readers.NAMES])
+    return listings.formats_report([readers.load(name) for name in readers.NAMES])

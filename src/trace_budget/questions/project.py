@@ -242,10 +242,10 @@ def _and_the_kernel(error: UsageError, trace: Path, selection: Selection, scope:
     """The error, with what is wrong about the kernel's name: one run reports all that is missing."""
     from trace_budget.api import analyse
     from trace_budget.projection.candidates import Candidate
-    from trace_budget.projection.target import site_of, target_of
+    from trace_budget.projection.target import prepared_rank, target_of
 
     try:
-        target_of(site_of(analyse(inputs.open(trace), scope)), Candidate("", Change(free=True), selection))
+        target_of(prepared_rank(analyse(inputs.open(trace), scope)), Candidate("", Change(free=True), selection))
     except NotInTraceError as other:
         return UsageError(
             error.message,

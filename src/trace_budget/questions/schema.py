@@ -15,6 +15,6 @@ EXAMPLES = (
 
 def schema() -> Report:
     """What the tables hold: every column, type and unit."""
-    from trace_budget.reports import reference
+    from trace_budget.reports import listings
 
-    return reference.schema_report()
+    return listings.schema_report()

@@ -57,13 +57,13 @@ def picture_of(trace: Trace, scope: Scope, token: TokenInput, policy: Policy, ke
     """Needed speed-up against share, of all kernels or of those that match."""
     from trace_budget.api import analyse
     from trace_budget.pages.needed import needed
-    from trace_budget.projection.match import only
+    from trace_budget.projection.match import rows_matching
     from trace_budget.projection.threshold import threshold as thresholds
     from trace_budget.reports.structure import kernels_of
 
     found = analyse(trace, scope)
     rows, _ = thresholds(found, token, policy)
-    return needed(only(rows, kernel, trace.path), policy, kernels_of(found))
+    return needed(rows_matching(rows, kernel, trace.path), policy, kernels_of(found))
 
 
 def command(

@@ -8,7 +8,7 @@ from msgspec.structs import asdict
 from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.projection.estimate import Estimate
 from trace_budget.projection.ledger import usual_dilution
-from trace_budget.projection.match import only
+from trace_budget.projection.match import rows_matching
 from trace_budget.projection.token import Token
 from trace_budget.projection.verdict import dilution_of
 from trace_budget.reports.structure import head, kernels_of, micros, steps_by
@@ -24,7 +24,7 @@ def threshold_report(
     found: Findings, rows: pl.DataFrame, token: Token, policy: Policy, limit: int | None, kernel: str | None = None
 ) -> Report:
     """For every kernel (or those that `kernel` means) the us per call it must save for the target, and if it can."""
-    frame = micros(only(rows, kernel, found.trace.path))
+    frame = micros(rows_matching(rows, kernel, found.trace.path))
     target_us = policy.target_pct / 100 * us_from_ns(token.token_ns) * token.tokens_per_step
     columns = (
         TableColumn("kernel", "kernel"),

@@ -6,7 +6,7 @@ import polars as pl
 from msgspec import UNSET, Struct
 
 from trace_budget.analysis.kernels import kernel_table, layer_map, op_table
-from trace_budget.projection.match import only
+from trace_budget.projection.match import rows_matching
 from trace_budget.reports.readings import lines as reading_lines
 from trace_budget.reports.readings import structural
 from trace_budget.reports.throughput import makes_tokens, served
@@ -62,7 +62,7 @@ def head(found: Findings) -> tuple[Line, ...]:
 def kernels_report(found: Findings, kernel: str | None = None) -> Report:
     """Every kernel of the counted steps, or those that `kernel` means, most time first."""
     frame = kernel_table(found.trace, found.steps, found.layers, found.overlap)
-    rows = only(micros(frame), kernel, found.trace.path).select(
+    rows = rows_matching(micros(frame), kernel, found.trace.path).select(
         "kernel", "kind", "calls_per_step", "calls", "layers", "layers_hit", "calls_per_layer", "steps_hit", "mean_us",
         "median_us", "min_us", "max_us", "us_per_step", "pct_of_step", "exposed_us_per_step", *_types(found),
     )  # fmt: skip
@@ -97,7 +97,7 @@ def aggregates_report(trace: Trace, kernel: str | None = None) -> Report:
         .rename({"name": "kernel"})
         .with_columns(pl.col("kernel").cast(pl.String))
     )
-    rows = only(rows, kernel, trace.path)
+    rows = rows_matching(rows, kernel, trace.path)
     columns = (
         TableColumn("kernel", "kernel"),
         TableColumn("calls", "calls"),
@@ -151,7 +151,7 @@ def steps_report(found: Findings) -> Report:
 def layers_report(found: Findings, kernel: str | None = None) -> Report:
     """The layer x kernel map and the call sites of one layer."""
     ops = op_table(found.trace, found.steps, found.layers, found.overlap)
-    rows = only(micros(layer_map(ops)), kernel, found.trace.path, "no kernel inside the layers matches")
+    rows = rows_matching(micros(layer_map(ops)), kernel, found.trace.path, "no kernel inside the layers matches")
     layers, sites = found.layers, call_sites(rows)
     answer = Layers(
         layers=layers.layers or None,

@@ -10,12 +10,12 @@ from gpu_simulator.program import Cpu, GraphLaunch, Record, Sync, Wait
 from projection.programs import US, found, k, node, program, saved_us
 from trace_budget.projection.replay.dependencies import Edges
 from trace_budget.projection.replay.stretch import Timeline
-from trace_budget.projection.target import common_schedule, site_of
+from trace_budget.projection.target import common_schedule, prepared_rank
 
 
 def ground_of(of: Program) -> tuple[Timeline, Edges]:
     """The timeline of a program with its expected causes."""
-    (pair,) = common_schedule([site_of(found(of))], "auto").lines
+    (pair,) = common_schedule([prepared_rank(found(of))], "auto").lines
     return pair
 
 
@@ -55,8 +55,8 @@ def test_one_cause_of_every_op_has_no_slack() -> None:
 def test_streams_whose_ops_overlap_are_not_believed() -> None:
     parts = [k("a", 30), k("b", 30, 1), k("c", 10)]
     run = simulate(program(*parts, Sync(None, None, US)))
-    shown = common_schedule([site_of(found(to_trace(run)))], "auto").lines[0][0]
+    shown = common_schedule([prepared_rank(found(to_trace(run)))], "auto").lines[0][0]
     merged = to_trace(run, shown=Shown(hide_streams=True, hide_sync=True))
-    hidden = common_schedule([site_of(found(merged))], "auto").lines[0][0]
+    hidden = common_schedule([prepared_rank(found(merged))], "auto").lines[0][0]
     assert (shown.fifo >= 0).sum() == 1
     assert not hidden.edges_known.any()

@@ -10,7 +10,7 @@ from trace_budget import api
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.replay.knees import slack_ns, sweep
 from trace_budget.projection.replay.schedule import Schedule
-from trace_budget.projection.target import Site, common_schedule, site_of, target_of
+from trace_budget.projection.target import PreparedRank, common_schedule, prepared_rank, target_of
 from trace_budget.schema.options import Change, Selection
 from trace_budget.schema.trace import Trace
 
@@ -30,8 +30,8 @@ def forked(branch_us: float, steps: int = 4) -> Trace:
     return hand_trace(ops, calls, ranges)
 
 
-def scheduled(trace: Trace) -> tuple[Site, Schedule]:
-    site = site_of(api.analyse(trace))
+def scheduled(trace: Trace) -> tuple[PreparedRank, Schedule]:
+    site = prepared_rank(api.analyse(trace))
     return site, common_schedule([site], "auto")
 
 

@@ -11,7 +11,7 @@ from projection.builders import Call, Op, Range, hand_trace
 from trace_budget import api
 from trace_budget.projection.project import Projection, project
 from trace_budget.projection.replay.meetings import Meetings, meetings
-from trace_budget.projection.target import common_schedule, site_of
+from trace_budget.projection.target import common_schedule, prepared_rank
 from trace_budget.schema.options import Change, Policy, Selection, TokenInput
 from trace_budget.schema.trace import Trace
 
@@ -44,7 +44,7 @@ def member(rank: int, group: str, work_us: float, slowest_us: float, first: int 
 
 
 def met(*traces: Trace) -> Meetings | None:
-    lines = [common_schedule([site_of(api.analyse(trace))], "auto").lines[0][0] for trace in traces]
+    lines = [common_schedule([prepared_rank(api.analyse(trace))], "auto").lines[0][0] for trace in traces]
     return meetings(traces, lines)
 
 

@@ -11,13 +11,13 @@ from projection.builders import Op, graph_steps, hand_trace
 from projection.programs import US, found, k, loop, node, program
 from trace_budget import api
 from trace_budget.projection.replay.stretch import Timeline, effective_ns
-from trace_budget.projection.target import common_schedule, site_of
+from trace_budget.projection.target import common_schedule, prepared_rank
 from trace_budget.schema.options import Scope
 from trace_budget.schema.trace import Trace
 
 
 def line_of(of: Program | Trace) -> Timeline:
-    ((line, _),) = common_schedule([site_of(found(of))], "auto").lines
+    ((line, _),) = common_schedule([prepared_rank(found(of))], "auto").lines
     return line
 
 
@@ -86,7 +86,7 @@ def test_the_next_step_ends_a_stretch() -> None:
     line = line_of(graph_steps([("a", 10.0), ("b", 5.0)], 50, steps=4))
     assert (line.size, line.steps, line.next_start) == (8, 4, None)
     first = api.analyse(graph_steps([("a", 10.0), ("b", 5.0)], 50, steps=4), Scope(steps="0:3"))
-    ((part, _),) = common_schedule([site_of(first)], "auto").lines
+    ((part, _),) = common_schedule([prepared_rank(first)], "auto").lines
     assert (part.size, part.steps, part.next_start) == (7, 3, 6)
 
 

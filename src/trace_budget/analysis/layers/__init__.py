@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 
 from trace_budget.analysis.layers.as_modelled import with_model
-from trace_budget.analysis.layers.beside import side_layers, side_positions
 from trace_budget.analysis.layers.lanes import Lane, kernels_of, lanes_of
 from trace_budget.analysis.layers.modules import ModuleLayers, by_modules
 from trace_budget.analysis.layers.names import Names, names_of
 from trace_budget.analysis.layers.sequence import Layering, cut_sequence
+from trace_budget.analysis.layers.side_streams import side_layers, side_positions
 from trace_budget.analysis.layers.sites import lane_positions
 from trace_budget.analysis.model_config import read_model
 from trace_budget.schema.findings import Int32Array, Layers, Segment, Steps

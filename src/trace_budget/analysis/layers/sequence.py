@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from trace_budget.analysis.layers.boundaries import with_edges
 from trace_budget.analysis.layers.doubts import lacks_mixing, possible_counts
-from trace_budget.analysis.layers.edges import with_edges
 from trace_budget.analysis.layers.mixing import taking_turns
 from trace_budget.analysis.layers.names import OPAQUE, Names
 from trace_budget.analysis.layers.norms import opened_by_norms
