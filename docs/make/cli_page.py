@@ -15,12 +15,12 @@ INTRO = """# Command line
 
 Written by `docs/make/cli_page.py` from the program's own help; do not edit by hand.
 
-`trace-budget COMMAND --help` shows the same. Data goes to stdout, everything else to stderr; an output file is never
-overwritten without `--force` and never left half-written. `--format` wins over the suffix of `-o`, which wins over
-`table`. Defaults for several options can stand in `trace-budget.toml` or in `[tool.trace-budget]` of `pyproject.toml`
-in the working directory: `target_pct`, `noise_pct`, `runs`, `dilution`, `token_ms`, `tokens_per_step`, and
-`step_patterns` (a list of regular expressions). An option given on the command line wins.
-"""
+`trace-budget COMMAND --help` explains the options most used and names the others, `--help-all` explains all of them.
+Data goes to stdout, everything else to stderr; an output file is never overwritten without `--force` and never left
+half-written. `--format` wins over the suffix of `-o`, which wins over `table`. Defaults for several options can stand
+in `trace-budget.toml` or in `[tool.trace-budget]` of `pyproject.toml` in the working directory: `target_pct`,
+`noise_pct`, `runs`, `dilution`, `token_ms`, `tokens_per_step`, and `step_patterns` (a list of regular expressions).
+An option given on the command line wins."""
 EXIT_CODES = """## Exit codes
 
 | code | meaning |

@@ -10,6 +10,7 @@ import typer
 from trace_budget import questions
 from trace_budget._version import VERSION
 from trace_budget.cli._command import typer_command
+from trace_budget.cli._help import ShortHelp
 
 NAMES = questions.NAMES
 PROGRAM = "trace-budget"
@@ -26,7 +27,7 @@ def build(names: Iterable[str] = NAMES) -> typer.Typer:
     app.callback(invoke_without_command=True)(_root)
     panels = {name: panel for panel, group in questions.GROUPS.items() for name in group}
     for name in names:
-        app.command(name, rich_help_panel=panels[name], epilog=_examples(name))(typer_command(name))
+        app.command(name, cls=ShortHelp, rich_help_panel=panels[name], epilog=_examples(name))(typer_command(name))
     return app
 
 
