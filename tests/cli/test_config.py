@@ -1,5 +1,6 @@
 """The configuration file: its defaults, what wins over it, and what is refused in it."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,3 +83,21 @@ def test_a_table_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool]\ntrace-budget = 3")
     with pytest.raises(UsageError, match="is not a table"):
         load(tmp_path)
+
+
+def test_what_the_file_set_is_named_in_the_answer(run: Run, tmp_path: Path) -> None:
+    seed = Path(__file__).parents[2] / "sample_traces" / "kineto" / "gdn_decode_gfx936.json.gz"
+    asked = ("project", seed, "-k", "gdn_fused", "-s", "3.228")
+    (tmp_path / "trace-budget.toml").write_text('target_pct = 0.2\nstep_patterns = ["^iter"]\n')
+    text = " ".join(run(*asked).out.decode().split())
+    assert "note configured (x2): trace-budget.toml sets target_pct = 0.2, step_patterns = [" in text
+    caveats = json.loads(run(*asked, "--target-pct", "1", "--format", "json").out)["caveats"]
+    assert [each["text"] for each in caveats if each["code"] == "configured"] == [
+        "trace-budget.toml sets step_patterns = ['^iter']"
+    ]
+    assert "configured" not in run("formats").out.decode()
+    (tmp_path / "trace-budget.toml").unlink()
+    (tmp_path / "pyproject.toml").write_text("[tool.trace-budget]\nnoise_pct = 0.4\n")
+    assert "pyproject.toml [tool.trace-budget] sets noise_pct = 0.4" in " ".join(run(*asked).out.decode().split())
+    (tmp_path / "pyproject.toml").write_text("[project]\n")
+    assert "configured" not in run(*asked).out.decode()

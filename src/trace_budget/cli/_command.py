@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +20,10 @@ from trace_budget.cli._signature import NEEDED, Field, Group, Signature, group_f
 from trace_budget.schema.answer import Answer
 from trace_budget.schema.option import Argument, Given, Option
 from trace_budget.schema.options import ReadOptions
+
+if TYPE_CHECKING:
+    from trace_budget.schema.console import Console
+    from trace_budget.schema.trace import Caveat
 
 READING, WRITING, TALKING = (Group(kind, group_fields(kind, [])) for kind in (ReadOptions, Output, Talk))
 SHOWN = ("Report", "Answer")  # what these functions return is shown; other answers are files that a question names
@@ -104,7 +108,7 @@ def _parser(info: Option) -> Callable[[Any], Any] | None:
 
 
 def _run(ask: Callable[..., Any], signature: Signature, values: dict[str, Any]) -> None:
-    _configure(signature, values)
+    configured = _configure(signature, values)
     console = _struct(TALKING, values).console()
     output = _struct(WRITING, values)
     if "output" in signature.parameters:
@@ -123,19 +127,35 @@ def _run(ask: Callable[..., Any], signature: Signature, values: dict[str, Any]) 
     _open(signature, arguments, inputs)
     answer = ask(**arguments)
     answer = answer if isinstance(answer, Answer) else Answer(answer)
+    answer = _noted(answer, _config.noted(configured), console)
     give(answer, output, console, force=bool(values.get("force")))
 
 
-def _configure(signature: Signature, values: dict[str, Any]) -> None:
-    """What was not given comes from the configuration file; its step patterns count beside the one given."""
+def _noted(answer: Answer, caveats: tuple[Caveat, ...], console: Console) -> Answer:
+    """The answer with what the configuration file set in it; said beside answers that are files alone."""
+    if answer.report is None:
+        for caveat in caveats:
+            console.say(f"{caveat.severity}: {caveat.text}")
+        return answer
+    return replace(answer, report=replace(answer.report, caveats=(*answer.report.caveats, *caveats)))
+
+
+def _configure(signature: Signature, values: dict[str, Any]) -> dict[str, Any]:
+    """What was not given comes from the configuration file; its step patterns count beside the one given.
+
+    What of it came from there is handed back.
+    """
     settable = [each.name for each in signature.flat() if isinstance(each.info, Option) and each.info.in_config]
     if not settable and "step_pattern" not in values:
-        return
+        return {}
     config = _config.load()
-    for name in settable:
-        values[name] = config.get(name) if values[name] is None else values[name]
+    used = {name: config[name] for name in settable if values[name] is None and name in config}
+    values.update(used)
     if "step_pattern" in values:
-        values["step_pattern"] = _config.one_pattern(config.get(_config.PATTERNS), values["step_pattern"])
+        patterns = config.get(_config.PATTERNS)
+        used |= {_config.PATTERNS: patterns} if patterns else {}
+        values["step_pattern"] = _config.one_pattern(patterns, values["step_pattern"])
+    return used
 
 
 def _struct(group: Group, values: dict[str, Any]) -> Any:

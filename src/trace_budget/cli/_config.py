@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trace_budget.cli._signature import group_fields
 from trace_budget.errors import UsageError
@@ -13,7 +13,11 @@ from trace_budget.schema.option import Option
 from trace_budget.schema.options import Policy, TokenInput
 from trace_budget.schema.values import pattern
 
+if TYPE_CHECKING:
+    from trace_budget.schema.trace import Caveat
+
 PATTERNS = "step_patterns"
+OWN, PROJECT = "trace-budget.toml", "pyproject.toml"
 
 
 def numbers() -> dict[str, Option]:
@@ -25,14 +29,33 @@ def numbers() -> dict[str, Option]:
 def load(folder: Path | None = None) -> dict[str, Any]:
     """What the file of a folder (default: the working directory) sets; raises UsageError naming file and key."""
     base = folder or Path()
-    own = base / "trace-budget.toml"
+    own = base / OWN
     if own.is_file():
         return _checked(own.name, _parsed(own))
-    project = base / "pyproject.toml"
+    project = base / PROJECT
     if project.is_file():
         table = _parsed(project).get("tool", {}).get("trace-budget", {})
         return _checked(f"{project.name} [tool.trace-budget]", table)
     return {}
+
+
+def place(folder: Path | None = None) -> str:
+    """What the file is called in words; '' where there is none."""
+    base = folder or Path()
+    if (base / OWN).is_file():
+        return OWN
+    return f"{PROJECT} [tool.trace-budget]" if (base / PROJECT).is_file() else ""
+
+
+def noted(used: Mapping[str, Any]) -> tuple[Caveat, ...]:
+    """What the file set in this answer, as something to be known of it."""
+    if not used:
+        return ()
+    from trace_budget.schema.trace import Caveat
+
+    shown = {key: value if isinstance(value, int | float) else list(value) for key, value in used.items()}
+    text = ", ".join(f"{key} = {value}" for key, value in shown.items())
+    return (Caveat("configured", f"{place()} sets {text}", len(used), "note"),)
 
 
 def one_pattern(known: Any, given: str | None) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 from trace_budget import render
 from trace_budget.errors import OutputError, UsageError
 from trace_budget.io.atomic import refuse_existing, write_bytes
+from trace_budget.io.bytes_read import watched
 from trace_budget.io.std_streams import say, stdout_failed
 from trace_budget.schema.answer import STDOUT
 from trace_budget.schema.console import Console
@@ -32,6 +34,7 @@ PANEL = "Output"
 FORMAT_HELP = f"{', '.join(render.NAMES)} (default: by the suffix of -o, else table)."
 PLAIN_WIDTH = 80
 LEAST_WIDTH = 40
+WORTH_COUNTING, EVERY_S = 1_000_000, 0.1  # bytes; how often the screen is written
 WITHOUT_CAVEATS = ("csv", "parquet")
 
 
@@ -96,8 +99,22 @@ def _spinner(text: str) -> Iterator[None]:
     from rich.console import Console as Screen
     from rich.markup import escape
 
-    with Screen(stderr=True).status(escape(safe(text))):
-        yield
+    shown, last = escape(safe(text)), 0.0
+    with Screen(stderr=True).status(shown) as status:
+
+        def show(done: int, whole: int) -> None:
+            nonlocal last
+            if whole >= WORTH_COUNTING and time.monotonic() - last > EVERY_S:
+                last = time.monotonic()
+                status.update(f"{shown}: {how_far(done, whole)}")
+
+        with watched(show):
+            yield
+
+
+def how_far(done: int, whole: int) -> str:
+    """Bytes read of a file, in MB and in %."""
+    return f"{done / 1e6:,.0f} of {whole / 1e6:,.0f} MB, {100 * done / whole:.0f} %"
 
 
 @contextmanager

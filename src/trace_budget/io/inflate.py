@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from trace_budget.errors import InputError
+from trace_budget.io import bytes_read
 from trace_budget.io.gunzip import Gunzip
 from trace_budget.io.utf16 import as_utf8
 
@@ -74,7 +75,7 @@ class _AsItWas(io.RawIOBase):
     """The first bytes of a file, as many as it had when it was opened; InputError for what the system fails to read."""
 
     def __init__(self, path: Path, size_bytes: int) -> None:
-        self._path, self._left = path, size_bytes
+        self._path, self._size, self._left = path, size_bytes, size_bytes
         self._file: io.FileIO | None = None  # what cannot be opened is closed too
         try:
             self._file = path.open("rb", buffering=0)
@@ -93,6 +94,7 @@ class _AsItWas(io.RawIOBase):
         except OSError as error:
             raise InputError("cannot be read", where=str(self._path), found=_reason(error)) from None
         self._left -= count
+        bytes_read.report(self._size - self._left, self._size)
         return count
 
     def close(self) -> None:

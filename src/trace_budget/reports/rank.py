@@ -24,11 +24,11 @@ COLUMNS = (
     TableColumn("us_per_call", "us/call", 3),
     TableColumn("calls_per_step", "calls"),
     TableColumn("expected_ms_per_token", "ms/token", 4),
-    TableColumn("expected_pct", "% of token", 3),
+    TableColumn("expected_pct", "% of token", 3, answer=True),
     TableColumn("low_pct", "low %", 3),
     TableColumn("high_pct", "high %", 3),
     TableColumn("marginal_pct", "adds %", 3),
-    TableColumn("verdict", "verdict"),
+    TableColumn("verdict", "verdict", answer=True),
 )
 
 

@@ -72,8 +72,8 @@ def kernels_report(found: Findings, kernel: str | None = None) -> Report:
         TableColumn("layers_hit", "layers"),
         *(TableColumn(name, "of type", prose=True) for name in _types(found)),
         TableColumn("mean_us", "mean us", 2),
-        TableColumn("us_per_step", "us/step", 1),
-        TableColumn("pct_of_step", "% step", 2),
+        TableColumn("us_per_step", "us/step", 1, answer=True),
+        TableColumn("pct_of_step", "% step", 2, answer=True),
         TableColumn("exposed_us_per_step", "exposed us", 1),
     )
     step_us = us_from_ns(found.steps.step_ns)
