@@ -19,7 +19,8 @@ from trace_budget.schema.trace import SEVERITIES, Caveat
 from trace_budget.text import cells, safe, shortened
 
 _UNIT = re.compile(
-    r"(?<=[0-9]) (?=(?:us|ms|ns|s|%|x|calls?|tokens/s|steps?|layers|a device)\b|%)|(?<=[0-9] a) (?=device)|(?<=batch) (?=[0-9])"
+    r"(?<=[0-9]) (?=(?:us|ms|ns|s|%|x|calls?|tokens/s|steps?|layers|a device)\b|%)"
+    r"|(?<=[0-9] a) (?=device)|(?<=batch) (?=[0-9])"
 )
 WIDTH = 80
 GAP = 2
