@@ -48,7 +48,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, module: object, name: str, error: B
         (RuntimeError("can't start new thread"), "worker_died", "does not fit into the memory of a worker"),
     ],
 )
-@pytest.mark.parametrize(("module", "name"), [(identify, "probe_safely"), (work, "located")])
+@pytest.mark.parametrize(("module", "name"), [(identify, "probe_safely"), (work, "local_copy")])
 def test_it_is_a_row_with_its_cause(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     module: object, name: str, error: BaseException, code: str, reason: str,
