@@ -57,3 +57,43 @@ def test_a_picture_in_the_terminal_stands_below_the_answer(run: Run) -> None:
     layer = run("layers", SEED, "-k", "gdn_fused", "--plot", "layer.txt")
     assert layer.code == 0
     assert Path("layer.txt").read_text().startswith("Layer 32 of 64, step 4: 12 ops in 664.08 us")
+
+
+def test_what_is_invalid_has_no_picture_and_keeps_its_answer(run: Run, tmp_path: Path) -> None:
+    for figure in ("waterfall", "tornado"):
+        result = run("project", SEED, "-k", "gdn_fused", "-s", "300", "--plot", "a.svg", "--figure", figure)
+        assert (result.code, result.out.startswith(b"INVALID   gdn_fused")) == (5, True)
+        assert "an INVALID projection has no picture" in result.line
+    row = '[[candidate]]\nid = "one"\nmatch = { kernel = "gdn_fused" }\nsaving_us = 300.0\n'
+    (tmp_path / "c.toml").write_text(f'schema = "trace-budget/candidates/1"\n{row}')
+    result = run("rank", SEED, "c.toml", "--plot", "a.svg")
+    assert (result.code, b"INVALID" in result.out, "all are INVALID" in result.line) == (5, True, True)
+    assert not (tmp_path / "a.svg").exists()
+
+
+def test_the_ranges_of_rank_are_those_of_its_table(run: Run, tmp_path: Path) -> None:
+    rows = [("one", "gdn_fused", 3.2), ("two", "gdr_split", 1.5)]
+    text = "".join(
+        f'[[candidate]]\nid = "{name}"\nmatch = {{ kernel = "{kernel}" }}\nsaving_us = {us}\n'
+        "hit_rate = { low = 0.5, high = 1.0 }\n"
+        for name, kernel, us in rows
+    )
+    (tmp_path / "c.toml").write_text(f'schema = "trace-budget/candidates/1"\n{text}')
+    assert run("rank", SEED, "c.toml", "--plot", "f.svg", "-q").code == 0
+    said = json.loads(run("rank", SEED, "c.toml", "--format", "json").out)
+    root = tree((tmp_path / "f.svg").read_text())
+    scale = Scale(root)
+    dots = [scale.value(float(each.attrib["cx"])) for each in of_kind(root, "circle", "expected")]
+    wanted = [row["pct"]["expected"] for row in said["rows"]] + [said["joint"]["pct"]["expected"]]
+    assert dots == pytest.approx(wanted, abs=scale.per_px)
+
+
+def test_the_dots_of_threshold_are_its_rows(run: Run, tmp_path: Path) -> None:
+    assert run("threshold", SEED, "--plot", "n.svg", "-q").code == 0
+    said = json.loads(run("threshold", SEED, "--format", "json").out)["rows"]
+    root = tree((tmp_path / "n.svg").read_text())
+    titles = {element[0].text for element in of_kind(root, "circle", "kernel") if len(element)}
+    for row in said:
+        needs = "-" if row["required_speedup"] is None else f"{row['required_speedup']:.2f}x"
+        assert any(f" {needs} {row['can']}" in (title or "") for title in titles), row["kernel"]
+    assert len(titles) == len(said)

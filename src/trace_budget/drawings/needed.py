@@ -16,6 +16,7 @@ HEIGHT = 250
 LEFT = 52
 NAMED = 10  # kernels with a number and a line below
 MOST_DOTS = 400
+APART = 15.0  # px between two numbers
 MOST_SPEEDUP = 20.0
 KINDS = {"yes": "good", "on paper": "marked", "only if removed": "loss", "no": "muted"}
 WORDS = {
@@ -132,14 +133,18 @@ def _curve(target: float, across: axis.LogAxis, up: axis.LogAxis) -> str:
     return "M" + "L".join(f"{across.at(s):.1f} {up.at(s / (s - target)):.1f}" for s in shares)
 
 
-def _points(dots: Sequence[_Dot], across: axis.LogAxis, up: axis.LogAxis, top: float) -> Iterator[str]:
-    for place, one in reversed(list(enumerate(dots, 1))):
+def _points(dots: Sequence[_Dot], across: axis.LogAxis, up: axis.LogAxis, top: float) -> list[str]:
+    """A dot a kernel, the largest in front; numbers where they find room."""
+    parts: list[str] = []
+    numbers: list[tuple[float, float]] = []
+    for place, one in enumerate(dots, 1):
         x, y = across.at(one.share), top if one.speedup is None else up.at(one.speedup)
-        yield shapes.dot(
-            x, y, 6 if place <= NAMED else 3.5, f"{KINDS[one.can]} kernel", f"{one.kernel}: {_figure(one)}"
-        )
-        if place <= NAMED:
-            yield shapes.text(x, y + (22 if one.speedup is None else -9), str(place), "small", "middle")
+        words = f"{one.kernel}: {_figure(one)}"
+        parts.insert(0, shapes.dot(x, y, 6 if place <= NAMED else 3.5, f"{KINDS[one.can]} kernel", words))
+        if place <= NAMED and all(abs(x - a) >= APART or abs(y - b) >= APART for a, b in numbers):
+            numbers.append((x, y))
+            parts.append(shapes.text(x, y + (22 if one.speedup is None else -9), str(place), "small", "middle"))
+    return parts
 
 
 def _list(width: int, top: float, dots: Sequence[_Dot], named: Sequence[str]) -> tuple[list[str], float]:

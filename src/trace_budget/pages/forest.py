@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from trace_budget.errors import OutputError
 from trace_budget.projection.candidates import CandidateSet
 from trace_budget.projection.rank import Ranking
 from trace_budget.schema.pictures import Forest
@@ -12,6 +13,8 @@ from trace_budget.schema.pictures import Forest
 def forest(ranking: Ranking, asked: CandidateSet) -> Forest:
     """The picture of a ranking, without the candidates that are INVALID; best first."""
     kept = [row for row in ranking.rows if not row.alone.saving.invalid]
+    if not kept:
+        raise OutputError("no candidate is left to draw: all are INVALID", where="--plot")
     frame = pl.DataFrame(
         {
             "candidate": [row.candidate.id for row in kept],

@@ -8,7 +8,7 @@ import polars as pl
 
 from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.errors import NotInTraceError
-from trace_budget.pages.waterfall import cost_per_call_ns, hit_of
+from trace_budget.pages.waterfall import cost_per_call_ns, hit_of, refuse_invalid
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.evidence import QUESTIONS
 from trace_budget.projection.ledger import usual_dilution
@@ -47,6 +47,7 @@ def tornado(found: Findings, candidate: Candidate, asked: TokenInput, policy: Po
     ready = prepare(without_excluded(found, asked), asked, policy)
     case = _Case(ready, candidate, project_many(ready, [candidate])[0])
     base = case.base
+    refuse_invalid(base)
     swings = [_saved(case), _calls(case), _layers(base), _requests(case), _overlap(case), _costs(case)]
     swings.append(_integration(base, policy))
     ordered = sorted(swings, key=lambda swing: swing.low_pct - swing.high_pct)

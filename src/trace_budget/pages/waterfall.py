@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trace_budget.errors import OutputError
 from trace_budget.projection.project import Projection
 from trace_budget.schema.options import Change
 from trace_budget.schema.pictures import Cascade, Stage
@@ -14,6 +15,7 @@ def cascade(p: Projection) -> Cascade:
     The hit rate and the costs are the candidate's own; what is neither of them nor the product is what overlap,
     launches, waits and the calls' own lengths take.
     """
+    refuse_invalid(p)
     tokens = p.token.tokens_per_step
     share = hit_of(p)
     call_cost = cost_per_call_ns(p.candidate) * p.match.calls_per_step
@@ -38,6 +40,12 @@ def cascade(p: Projection) -> Cascade:
     return Cascade(
         p.match.kernel, stages, projected, us_from_ns(p.token.token_ns), p.required.target_pct, p.verdict.verdict
     )
+
+
+def refuse_invalid(p: Projection) -> None:
+    """Raise OutputError for what is no projection: its figures mean nothing."""
+    if p.verdict.verdict == "INVALID":
+        raise OutputError("an INVALID projection has no picture", where="--plot", found=p.verdict.why)
 
 
 def cost_per_call_ns(change: Change) -> float:
