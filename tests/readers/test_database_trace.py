@@ -15,8 +15,8 @@ NO_MARKERS = MARKERS.empty().drop("marker_id")
 
 
 @dataclass(frozen=True)
-class Nowhere:
-    path: Path = Path("nowhere.db")
+class Somewhere:
+    path: Path = Path(__file__)
     damage: str = ""
 
 
@@ -49,7 +49,7 @@ def test_a_call_that_enqueues_wins_among_equal_keys() -> None:
 def test_calls_without_a_usable_end_keep_their_work() -> None:
     calls = calls_of(("hipLaunchKernel", 30, None, 1), ("hipLaunchKernel", 20, 10, 2), ("hipLaunchKernel", None, 5, 3))
     ops = ops_of(("a", 100, 110, 1), ("b", 110, 120, 2), ("c", 120, 130, 3))
-    trace = trace_of(Nowhere(), "test", Records(ops, calls, NO_MARKERS, ("correlation",)))
+    trace = trace_of(Somewhere(), "test", Records(ops, calls, NO_MARKERS, ("correlation",)))
     assert trace.calls.select("start_ns", "end_ns").rows() == [(20, 20), (30, 30)]
     assert trace.gpu_ops["launch_id"].to_list() == [1, 0, None]
     assert {c.code: c.count for c in trace.caveats} == {"bad_call_times": 3, "orphan_ops": 1}
@@ -58,7 +58,7 @@ def test_calls_without_a_usable_end_keep_their_work() -> None:
 def test_a_damaged_source_is_told_and_the_trace_is_not_complete() -> None:
     calls = calls_of(("hipLaunchKernel", 1, 2, 1))
     records = Records(ops_of(("a", 3, 4, 1)), calls, NO_MARKERS, ("correlation",))
-    trace = trace_of(Nowhere(damage="its writer did not close it"), "test", records)
+    trace = trace_of(Somewhere(damage="its writer did not close it"), "test", records)
     assert not trace.complete
     assert [c.code for c in trace.caveats] == ["partial_file"]
     assert "did not close it" in trace.caveats[0].text
@@ -67,4 +67,4 @@ def test_a_damaged_source_is_told_and_the_trace_is_not_complete() -> None:
 @pytest.mark.parametrize(("earliest", "start"), [(0, 0), (1, None)])
 def test_a_start_of_0_is_a_time_on_relative_clocks_only(earliest: int, start: int | None) -> None:
     records = Records(ops_of(("a", 0, 4, 1)), calls_of(), NO_MARKERS, ("correlation",), earliest_ns=earliest)
-    assert trace_of(Nowhere(), "test", records).gpu_ops["start_ns"].to_list() == [start]
+    assert trace_of(Somewhere(), "test", records).gpu_ops["start_ns"].to_list() == [start]

@@ -94,7 +94,8 @@ def test_a_summary_of_rocpd(tmp_path: Path) -> None:
     assert trace.aggregates.select("calls", "total_ns", "min_ns", "max_ns").rows() == [(4, 400, 90, 110)]
     with pytest.raises(InputError, match="several processes"):
         read(
-            tmp_path / "run_kernels_summary_by_rank.csv", "ProcessID,Hostname," + SUMMARY + "1,h,g,4,400,1,100,9,9,1\n"
+            tmp_path / "run_kernels_summary_by_rank.csv",
+            "ProcessID,Hostname," + SUMMARY + "1,h,g,4,400,1,50,9,9,1\n2,h,g,4,400,1,50,9,9,1\n",
         )
 
 
