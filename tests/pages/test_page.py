@@ -58,7 +58,8 @@ def picture(page: Page, kind: type) -> Any:
 
 
 def test_a_page_has_its_figures_in_order_with_text_and_table(seed: Page) -> None:
-    assert [figure.key for figure in seed.figures] == ["curve", "strip", "layers", "kernels", "durations", "steps"]
+    keys = ["curve", "cascade", "tornado", "strip", "layers", "layer", "kernels", "durations", "steps"]
+    assert [figure.key for figure in seed.figures] == keys
     for figure in seed.figures:
         assert len(figure.text) > 80
         assert figure.table.frame.height > 0
@@ -139,7 +140,7 @@ def test_a_page_of_candidates_tells_what_they_save_together() -> None:
     assert "savings do not add" in next(figure.text for figure in page.figures if figure.key == "waterfall")
     assert page.answer.schema == "trace-budget/rank/1"
     assert picture(page, KernelBars).frame.filter(pl.col("matched"))["kernel"].to_list() == ["gdn_fused", "gdr_split"]
-    assert page.figures[1].title == "What a saving is worth: fused"
+    assert page.figures[2].title == "What a saving is worth: fused"
     ends = picture(page, Strip).ends_us
     assert ends[0] - ends[2] == pytest.approx(waterfall.together_us, rel=1e-3)
 
@@ -172,7 +173,7 @@ def test_branches_that_wait_for_each_other_add_more_together() -> None:
 def test_a_fused_sequence_has_no_curve_and_no_layers_no_map() -> None:
     fused = Candidate("", Change(new_us=12.0), None, Sequence(("re:^a$", "re:^k$"), 12.0))
     page = report_question.candidate_page(sharing(), fused)
-    assert [figure.key for figure in page.figures] == ["strip", "kernels", "durations", "steps"]
+    assert [figure.key for figure in page.figures] == ["cascade", "strip", "kernels", "durations", "steps"]
     assert any("No repeated layers" in note.text for note in page.notes)
 
 
@@ -214,3 +215,20 @@ def test_zero_durations_are_counted_apart() -> None:
     assert histogram is not None
     assert histogram.zero == 3
     assert int(histogram.bins["others"].sum()) + int(histogram.bins["matched"].sum()) == 9
+
+
+def test_pages_hold_the_pictures_that_need_no_script(seed: Page) -> None:
+    one = {figure.key: figure for figure in seed.figures}
+    left = one["cascade"].table.frame
+    assert left["left_us"].to_list()[4:] == pytest.approx([154.944, 0.82 * 154.944, 0.82 * 154.944])
+    assert one["tornado"].table.frame.height == 7
+    assert "gdn_fused" in one["layer"].table.frame.filter(pl.col("matched"))["kernel"].to_list()
+    many = report_question.ranking_page(api.open_trace(SEED), parse_candidates(FILE))
+    assert many.figures[0].key == "forest"
+    assert many.figures[0].table.frame["candidate"].to_list() == ["fused", "split"]
+    alone = report_question.trace_page(api.open_trace(SEED))
+    assert alone.figures[0].key == "needed"
+    assert alone.figures[0].table.frame.filter(pl.col("kernel") == "gdn_fused")["can"].item() == "yes"
+    invalid = Candidate("", Change(saving_us=300.0), Selection("gdn_fused"))
+    keys = [figure.key for figure in report_question.candidate_page(api.open_trace(SEED), invalid).figures]
+    assert not {"cascade", "tornado"} & set(keys)

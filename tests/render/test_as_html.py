@@ -222,3 +222,15 @@ def test_the_title_begins_with_the_trace() -> None:
     assert f"<title>&lt;b&gt;.json: {tables.text(whole.title)}" in as_html.render(named).decode()
     alone = replace(named, title="runs/<b>.json")
     assert "<title>runs/&lt;b&gt;.json" in as_html.render(alone).decode()
+
+
+def test_every_picture_is_there_without_scripts() -> None:
+    text = as_html.render(page()).decode()
+    still = re.findall(r"<noscript>(.*?)</noscript>", text, re.DOTALL)
+    assert len(still) == len(page().figures)
+    for each in still:
+        wide, narrow = re.findall(r"<svg.*?</svg>", each, re.DOTALL)
+        assert ('width="860"' in wide, 'width="380"' in narrow) == (True, True)
+    own = text.split("<style>")[1].split("</style>")[0]
+    assert ".drawn-narrow{display:none}" in own
+    assert text.count("<style>") == 1

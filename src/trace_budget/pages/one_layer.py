@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 
 from trace_budget.errors import OutputError
 from trace_budget.pages.strip import typical_step
-from trace_budget.projection.names import matching
 from trace_budget.schema.findings import Findings
 from trace_budget.schema.pictures import OneLayer
 
 MOST_OPS = 2_000
 
 
-def one_layer(found: Findings, kernel: str | None = None, among: tuple[str, ...] = ()) -> OneLayer:
-    """The middle layer that runs what `kernel` means, else the middle one, of the step nearest the median.
+def one_layer(found: Findings, names: Sequence[str] = (), among: tuple[str, ...] = ()) -> OneLayer:
+    """The middle layer that runs one of `names`, else the middle one, of the step nearest the median.
 
     Raises OutputError where no layers were found.
     """
@@ -28,8 +29,7 @@ def one_layer(found: Findings, kernel: str | None = None, among: tuple[str, ...]
     )
     if inside.is_empty():
         raise OutputError("no layers were found: there is no layer to draw", where="--plot", advice="Give --layers N.")
-    names = matching(kernel, inside["kernel"].unique(maintain_order=True).to_list()) if kernel else []
-    hit = inside.filter(pl.col("kernel").is_in(names)) if names else inside
+    hit = inside.filter(pl.col("kernel").is_in(list(names))) if names else inside
     layers = np.unique((hit if hit.height else inside)["layer"].to_numpy())
     layer = int(layers[layers.size // 2])
     bars = _bars(inside.filter(pl.col("layer") == layer).sort("start_ns").head(MOST_OPS), names)
@@ -47,12 +47,12 @@ def one_layer(found: Findings, kernel: str | None = None, among: tuple[str, ...]
     return OneLayer(layer, found.layers.layers, step, titles, placed.select(columns), kernels, end, among)
 
 
-def _bars(ops: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+def _bars(ops: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     begin = pl.col("start_ns").min()
     return ops.with_columns(
         ((pl.col("start_ns") - begin) / 1000).alias("start_us"),
         ((pl.col("end_ns") - pl.col("start_ns")) / 1000).alias("us"),
-        pl.col("kernel").is_in(names).alias("matched"),
+        pl.col("kernel").is_in(list(names)).alias("matched"),
     ).join(
         ops.select(pl.col("kernel").unique(maintain_order=True)).with_row_index("number", 1).cast({"number": pl.Int64}),
         on="kernel", how="left", maintain_order="left",

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import polars as pl
 
 from trace_budget._version import VERSION
-from trace_budget.pages import figures, pictures
+from trace_budget.errors import OutputError
+from trace_budget.pages import figures, pictures, static_figures
 from trace_budget.pages.curve import sensitivity
+from trace_budget.pages.forest import forest
+from trace_budget.pages.needed import needed
+from trace_budget.pages.one_layer import one_layer
 from trace_budget.pages.pictures import Marked
 from trace_budget.pages.strip import step_strip, typical_step
+from trace_budget.pages.tornado import tornado
+from trace_budget.pages.waterfall import cascade
 from trace_budget.projection.candidates import Candidate, CandidateSet
 from trace_budget.projection.project import Prepared, Projection, prepare
 from trace_budget.projection.rank import Ranking
 from trace_budget.projection.replay.schedule import Claim
 from trace_budget.schema.findings import Findings, Int64Array
+from trace_budget.schema.options import Policy
 from trace_budget.schema.page import Figure, Mark, Page, Waterfall
 from trace_budget.schema.report import Line, Report
 from trace_budget.units import show_bytes, show_count, show_us, us_from_ns
@@ -23,10 +32,11 @@ MOST_THRESHOLDS = 25
 JOINT_TITLE = "kernels of the candidates"
 
 
-def trace_page(found: Findings, answer: Report) -> Page:
+def trace_page(found: Findings, answer: Report, policy: Policy) -> Page:
     """Without a candidate: the kernel with the most time stands out, nothing is projected."""
     note = "No candidate was named: the kernel with the most time is marked, and nothing is projected."
-    shown = _figures(found, pictures.heaviest(found), (), ())
+    share = needed(answer.table, policy, answer.tables[0].among)
+    shown = (*static_figures.needed_figure(share), *_figures(found, pictures.heaviest(found), (), ()))
     return Page(found.trace.path, answer, shown, _notes(found, [note]))
 
 
@@ -37,7 +47,8 @@ def candidate_page(ready: Prepared, candidate: Candidate, projection: Projection
     marked = Marked(match.kernel, _ops_of(claims), match.names)
     known = candidate.selection is not None
     curves = (figures.curve_figure(sensitivity(ready, candidate, projection)),) if known else ()
-    shown = (*curves, *_figures(found, marked, claims, _marks(projection)))
+    factors = _factors(ready, candidate, projection)
+    shown = (*curves, *factors, *_figures(found, marked, claims, _marks(projection)))
     return Page(match.kernel, answer, shown, _notes(found, _method(projection)))
 
 
@@ -52,8 +63,33 @@ def ranking_page(found: Findings, asked: CandidateSet, ranking: Ranking, answer:
         ready = prepare(found, asked.token, asked.policy)
         curves = (figures.curve_figure(sensitivity(ready, best.candidate, best.alone), best.candidate.id),)
     waterfall = figures.waterfall_figure(_waterfall(ranking))
-    shown = (waterfall, *curves, *_figures(found, Marked(JOINT_TITLE, _ops_of(claims), names), claims, ()))
+    ranges = _ranges(ranking, asked)
+    shown = (*ranges, waterfall, *curves, *_figures(found, Marked(JOINT_TITLE, _ops_of(claims), names), claims, ()))
     return Page(f"{len(ranking.rows)} candidates", answer, shown, _notes(found, _method(best.alone)))
+
+
+def _factors(ready: Prepared, candidate: Candidate, projection: Projection) -> tuple[Figure, ...]:
+    """From the product to what is left, and what each assumption moves it by; nothing for what is INVALID."""
+    if projection.verdict.verdict == "INVALID":
+        return ()
+    left = static_figures.cascade_figure(cascade(projection))
+    if candidate.selection is None:
+        return (left,)
+    return left, static_figures.tornado_figure(tornado(ready.found, candidate, ready.asked, ready.policy))
+
+
+def _ranges(ranking: Ranking, asked: CandidateSet) -> tuple[Figure, ...]:
+    if all(row.alone.saving.invalid for row in ranking.rows):
+        return ()
+    return (static_figures.forest_figure(forest(ranking, asked)),)
+
+
+def _one_layer(found: Findings, marked: Marked) -> tuple[Figure, ...]:
+    if not found.layers.layers:
+        return ()
+    with suppress(OutputError):  # the step drawn may lie outside all layers
+        return (static_figures.one_layer_figure(one_layer(found, marked.names)),)
+    return ()
 
 
 def _ops_of(claims: tuple[Claim, ...]) -> Int64Array:
@@ -66,6 +102,7 @@ def _figures(found: Findings, marked: Marked, claims: tuple[Claim, ...], marks: 
     return (
         figures.strip_figure(step_strip(found, step, marked, claims), step, bool(claims)),
         *figures.layer_figure(found, marked),
+        *_one_layer(found, marked),
         figures.kernel_figure(found, marked),
         *figures.histogram_figure(found, marked, marks),
         figures.step_figure(found),

@@ -53,10 +53,12 @@ def picture_of(trace: Trace, scope: Scope = EVERYTHING, kernel: str | None = Non
     """One layer in time: the middle one that runs what `kernel` means."""
     from trace_budget.api import analyse
     from trace_budget.pages.one_layer import one_layer
+    from trace_budget.projection.names import matching
     from trace_budget.reports.structure import kernels_of
 
     found = analyse(trace, scope)
-    return one_layer(found, kernel, kernels_of(found))
+    every = kernels_of(found)
+    return one_layer(found, matching(kernel, list(every)) if kernel else (), every)
 
 
 def command(

@@ -130,7 +130,8 @@ def trace_page(
 
     found, wanted = analyse(trace, scope), policy or Policy()
     rows, time = threshold(found, token or TokenInput(), wanted)
-    return page.trace_page(found, threshold_report(found, rows, time, wanted, page.MOST_THRESHOLDS))
+    answer = threshold_report(found, rows, time, wanted, page.MOST_THRESHOLDS)
+    return page.trace_page(found, answer, wanted)
 
 
 def command(

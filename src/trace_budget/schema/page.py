@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from trace_budget.schema.pictures import Drawn
 from trace_budget.schema.report import Line, Report, Table
 
 
@@ -162,7 +163,7 @@ class Figure:
     key: str
     title: str
     text: str
-    picture: Picture
+    picture: Picture | Drawn
     table: Table
 
 

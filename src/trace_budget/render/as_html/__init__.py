@@ -11,10 +11,13 @@ import hashlib
 import html
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import PurePath
 from string import Template
 
+from trace_budget import drawings
+from trace_budget.drawings import colours
 from trace_budget.errors import OutputError
 from trace_budget.render.as_html import curve, durations, kernels, layers, steps, strip, tables, waterfall
 from trace_budget.render.as_html.drawing import Drawing, Names
@@ -61,11 +64,15 @@ def render(page: Page) -> bytes:
     """The whole page as UTF-8; the same page always gives the same bytes. Raises OutputError without plotly."""
     library, script = (_as_script(text) for text in (plotly_js(), _template("page.js")))
     names = Names()
-    drawn = {figure.key: DRAW[type(figure.picture)](figure.picture, names).as_json() for figure in page.figures}
+    drawn = {
+        figure.key: DRAW[type(figure.picture)](figure.picture, names).as_json()
+        for figure in page.figures
+        if type(figure.picture) in DRAW
+    }
     whole = Template(_template("page.html")).substitute(
         policy=f"script-src {_hash(library)} {_hash(script)}",
         title=html.escape(safe(_title(page))),
-        style=_template("page.css"),
+        style=_template("page.css") + colours.style() + drawings.PAGE_STYLE,
         head=tables.head(page),
         navigation=tables.navigation(page),
         figures="\n".join(_figure(figure) for figure in page.figures),
@@ -123,12 +130,24 @@ def _hash(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
+def _shapes(figure: Figure, key: str, title: str) -> str:
+    """The picture as shapes; where the script draws a better one, they are shown without scripts alone."""
+    if type(figure.picture) not in DRAW:
+        return drawings.for_page(figure.picture)
+    still = ""
+    with suppress(OutputError):  # a picture of one point is none
+        still = f"<noscript>{drawings.for_page(figure.picture)}</noscript>\n"
+    return (
+        f'<div class="views" id="{key}-views"></div>\n'
+        f'<div class="plot" id="{key}-plot" tabindex="0" role="group" aria-label="{title}"></div>\n{still}'
+    )
+
+
 def _figure(figure: Figure) -> str:
     key, title, text = (html.escape(safe(part)) for part in (figure.key, figure.title, figure.text))
     return (
         f'<figure id="{key}" aria-labelledby="{key}-title" aria-describedby="{key}-text">\n'
-        f'<h2 id="{key}-title">{title}</h2>\n<div class="views" id="{key}-views"></div>\n'
-        f'<div class="plot" id="{key}-plot" tabindex="0" role="group" aria-label="{title}"></div>\n'
+        f'<h2 id="{key}-title">{title}</h2>\n{_shapes(figure, key, title)}'
         f'<figcaption id="{key}-text">{text}</figcaption>\n'
         f"<details><summary>Numbers of this figure</summary>\n{tables.table(figure.table)}</details>\n</figure>"
     )
