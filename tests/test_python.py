@@ -90,3 +90,25 @@ def test_answers_draw_their_pictures() -> None:
         tb.check(SEED).picture()
     with pytest.raises(tb.TraceBudgetError, match="expected curve, waterfall, tornado"):
         answer.picture("pie")
+
+
+def test_what_questions_give_is_short_to_look_at() -> None:
+    change = tb.Change(saving_us=3.228)
+    trace, page = tb.open_trace(SEED), tb.report(SEED, "gdn_fused", change)
+    answer = tb.project(SEED, "gdn_fused", change)
+    shown = {repr(each) for each in (trace, page, answer, tb.timeline(SEED, "gdn_fused", change=change))}
+    assert max(map(len, shown)) < 200
+    assert f"<Trace {SEED}: kineto, 4,650 GPU ops, BW1000, rank 0>" in shown
+    assert page._repr_html_() == answer._repr_html_()
+    assert page.document == answer.document
+    assert page.table.equals(answer.table)
+
+
+@pytest.mark.parametrize("name", ["kernels", "steps", "layers", "threshold"])
+def test_docstrings_name_columns_that_are_there(name: str) -> None:
+    ask = getattr(tb, name)
+    text = inspect.getdoc(ask) or ""
+    words = {word.strip("`,.:;()") for word in text.partition("`.table`")[2].split()}
+    named = {word for word in words if "_" in word}
+    assert named
+    assert named <= set(ask(SEED).table.columns)

@@ -26,7 +26,11 @@ Plot = Annotated[Path | None, plot_option("Also draw where the time of a step go
 
 
 def kernels(trace: Traced, scope: Scope = EVERYTHING, kernel: Filter = None) -> Report:
-    """Which kernels: calls, layers, us, how exposed."""
+    """Which kernels: calls, layers, us, how exposed.
+
+    `.table` has a row for each kernel of the counted steps, most time first: calls_per_step, layers_hit, mean_us (of a
+    call), us_per_step, pct_of_step (%), exposed_us_per_step; all times in us.
+    """
     from trace_budget.api import analyse
     from trace_budget.reports import structure
 

@@ -32,7 +32,10 @@ Plot = Annotated[Path | None, plot_option("Also draw one layer in time (-: here)
 
 
 def layers(trace: Traced, scope: Scope = EVERYTHING, kernel: Filter = None, capture: Capture = None) -> Report:
-    """The layer x kernel map: which kernel hits which layer."""
+    """The layer x kernel map: which kernel hits which layer.
+
+    `.table` has a row for each kernel, layer (from 0) and position in it: calls, mean_us of a call.
+    """
     from trace_budget.analysis.capture import captured_names
     from trace_budget.api import analyse
     from trace_budget.readers.kineto.graph_capture import read_capture

@@ -85,7 +85,8 @@ def project(
     """What one replacement does end to end, with a range and a verdict.
 
     `selection` is a Selection, or the name of a kernel. `others` are further ranks of the job, `weights` shares of
-    steps by phase; `bench` gives the times instead of `change`.
+    steps by phase; `bench` gives the times instead of `change`. `.table` has a row each for low, expected, high, the
+    product on paper and the exposed part: us_per_call, us_per_layer, us_per_step, ms_per_token, pct_of_token.
     """
     read, one = opened(trace), one_candidate(selection, change, bench)
     if weights is None:

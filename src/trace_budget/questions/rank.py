@@ -41,7 +41,8 @@ def rank(
 ) -> Report:
     """Many candidates: each alone, all together, and what each adds to the rest.
 
-    `others` are further ranks of the job; `token` and `policy` win over those of a candidate file.
+    `others` are further ranks of the job; `token` and `policy` win over those of a candidate file. `.table` has a row
+    for each candidate, best first: us_per_call, low_pct, expected_pct, high_pct (% of a token), marginal_pct, verdict.
     """
     from trace_budget.reports.rank import rank_report
 

@@ -26,7 +26,11 @@ Plot = Annotated[Path | None, plot_option("Also draw step after step (-: here)."
 
 
 def steps(trace: Traced, scope: Scope = EVERYTHING) -> Report:
-    """The steps: phase, window, busy and host time."""
+    """The steps: phase, window, busy and host time.
+
+    `.table` has a row for each step in order: phase, batch_size (sequences), window_us (first to last op), busy_us,
+    interval_us (start to next start; null for the last), cpu_us, used, why_out; all times in us.
+    """
     from trace_budget.api import analyse
     from trace_budget.reports import structure
 

@@ -40,7 +40,11 @@ def threshold(
     limit: Limit = None,
     kernel: Filter = None,
 ) -> Report:
-    """For every kernel, the us per call it must save, and if it can."""
+    """For every kernel, the us per call it must save, and if it can.
+
+    `.table` has a row for each kernel, most time first: calls_per_step, ceiling_us_per_call (its mean), ceiling_pct (%
+    of a token), required_us_per_call, required_with_dilution_us, required_speedup (a ratio; null: none is enough), can.
+    """
     from trace_budget.api import analyse
     from trace_budget.projection.threshold import threshold as thresholds
     from trace_budget.reports import inverse

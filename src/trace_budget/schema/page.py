@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from trace_budget.schema.pictures import Drawn
-from trace_budget.schema.report import Line, Report, Table
+from trace_budget.schema.report import Json, Line, Report, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class Figure:
     table: Table
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Page:
     """An answer with its pictures, the main one first; `notes` say how the figures were come by."""
 
@@ -175,6 +175,22 @@ class Page:
     answer: Report
     figures: tuple[Figure, ...]
     notes: tuple[Line, ...] = ()
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The rows of the answer."""
+        return self.answer.table
+
+    @property
+    def document(self) -> Json:
+        """The answer as plain values, with the keys of the JSON document."""
+        return self.answer.document
+
+    def __repr__(self) -> str:
+        return f"<Page {self.title}: {', '.join(figure.key for figure in self.figures)}>"
+
+    def _repr_html_(self) -> str:
+        return self.answer._repr_html_()
 
     @property
     def curve(self) -> Curve | None:

@@ -9,7 +9,7 @@ import polars as pl
 NOTES = ("op_id", "layer", "position", "step", "earlier_ns", "shorter_ns", "was_ns", "held_by")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Drawing:
     """All times in integer ns from the begin of the picture; slices of one track never overlap.
 
@@ -24,6 +24,9 @@ class Drawing:
     slices: pl.DataFrame
     flows: pl.DataFrame
     counters: pl.DataFrame
+
+    def __repr__(self) -> str:
+        return f"<Drawing of {self.slices.height:,} slices on {self.tracks.height} tracks: {', '.join(self.processes)}>"
 
     def ends_ns(self) -> list[int]:
         """When the last slice of each process ends; 0 for one without."""

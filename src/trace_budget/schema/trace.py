@@ -26,7 +26,7 @@ class Caveat:
     example: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Trace:
     """One rank's profile in canonical tables; a reader ends with `check.checked(Trace(...))`.
 
@@ -53,6 +53,12 @@ class Trace:
     engine: str | None = None
     caveats: tuple[Caveat, ...] = ()
     aggregates: pl.DataFrame | None = None
+
+    def __repr__(self) -> str:
+        what = f"{self.format}, {self.gpu_ops.height:,} GPU ops"
+        device = f", {self.device_name}" if self.device_name else ""
+        rank = f", rank {self.rank}" if self.rank is not None else ""
+        return f"<Trace {self.path}: {what}{device}{rank}{'' if self.complete else ', PARTIAL'}>"
 
     def with_caveats(self, caveats: Iterable[Caveat]) -> Trace:
         """The same trace with more caveats."""
