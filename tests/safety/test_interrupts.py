@@ -50,7 +50,7 @@ def ran(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("module", ["trace_budget.errors", "typer", "rich", "trace_budget.questions.formats"])
 def test_while_it_starts(module: str) -> None:
-    done = ran(IMPORTING.format(module=module), "formats", "--help")
+    done = ran(IMPORTING.format(module=module), "formats", "--help-all")
     assert (done.returncode, done.stderr) == (130, "")
 
 
