@@ -1,5 +1,7 @@
 """Pictures without a script: what is drawn, read back from it, is to scale, inside, and safe, at every width."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
@@ -168,3 +170,13 @@ def test_bars_of_a_layer_are_as_long_as_its_ops() -> None:
     assert bars == [pytest.approx(ends, abs=2 * abs(scale.per_px)) for ends in wanted]
     tops = [float(each.attrib["y"]) for each in of_kind(root, "rect", "op")]
     assert tops[0] == tops[2] < tops[1]
+
+
+def test_a_title_names_the_kernel_as_no_other_of_the_trace() -> None:
+    names = ("ns::f<int, 1>(float*)", "ns::f<int, 2>(float*)")
+    for picture in (cascade(), tornado()):
+        both = replace(picture, kernel=names[0], among=names)
+        title = texts(tree(drawings.svg(both)), "title")[0]
+        assert title.endswith("f<int, 1>") or title.startswith("f<int, 1>")
+        assert texts(tree(drawings.svg(replace(both, among=()))), "title")[0].count("<") == 0
+        assert "f<int, 1>" in drawings.text(both)

@@ -83,7 +83,7 @@ def _figure(swing: Swing) -> str:
 
 
 def _name(picture: Tornado, size: int) -> str:
-    return labels([picture.kernel], max(size, 12))[0]
+    return labels([picture.kernel], max(size, 12), picture.among)[0]
 
 
 def _under(picture: Tornado) -> str:

@@ -56,7 +56,7 @@ def in_words(picture: Cascade) -> str:
 
 
 def _name(picture: Cascade, size: int) -> str:
-    return labels([picture.kernel], max(size, 12))[0]
+    return labels([picture.kernel], max(size, 12), picture.among)[0]
 
 
 def _under(picture: Cascade) -> str:

@@ -72,10 +72,18 @@ def _factors(ready: Prepared, candidate: Candidate, projection: Projection) -> t
     """From the product to what is left, and what each assumption moves it by; nothing for what is INVALID."""
     if projection.verdict.verdict == "INVALID":
         return ()
-    left = static_figures.cascade_figure(cascade(projection))
+    left = static_figures.cascade_figure(cascade(projection, _kernels(ready.found)))
     if candidate.selection is None:
         return (left,)
-    return left, static_figures.tornado_figure(tornado(ready.found, candidate, ready.asked, ready.policy))
+    return left, static_figures.tornado_figure(
+        tornado(ready.found, candidate, ready.asked, ready.policy, _kernels(ready.found))
+    )
+
+
+def _kernels(found: Findings) -> tuple[str, ...]:
+    """Every kernel of the trace, from which a label is told apart."""
+    names: list[str] = found.trace.gpu_ops["name"].unique(maintain_order=True).cast(pl.String).drop_nulls().to_list()
+    return tuple(names)
 
 
 def _ranges(ranking: Ranking, asked: CandidateSet) -> tuple[Figure, ...]:
@@ -88,7 +96,7 @@ def _one_layer(found: Findings, marked: Marked) -> tuple[Figure, ...]:
     if not found.layers.layers:
         return ()
     with suppress(OutputError):  # the step drawn may lie outside all layers
-        return (static_figures.one_layer_figure(one_layer(found, marked.names)),)
+        return (static_figures.one_layer_figure(one_layer(found, marked.names, _kernels(found))),)
     return ()
 
 

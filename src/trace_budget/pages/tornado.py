@@ -42,7 +42,9 @@ class _Case:
         return project_many(self.ready, [self.with_change(change) for change in changes])
 
 
-def tornado(found: Findings, candidate: Candidate, asked: TokenInput, policy: Policy) -> Tornado:
+def tornado(
+    found: Findings, candidate: Candidate, asked: TokenInput, policy: Policy, among: tuple[str, ...] = ()
+) -> Tornado:
     """The six questions, and the usual loss of integration, by what each moves the expected share of a token."""
     ready = prepare(without_excluded(found, asked), asked, policy)
     case = _Case(ready, candidate, project_many(ready, [candidate])[0])
@@ -51,7 +53,7 @@ def tornado(found: Findings, candidate: Candidate, asked: TokenInput, policy: Po
     swings = [_saved(case), _calls(case), _layers(base), _requests(case), _overlap(case), _costs(case)]
     swings.append(_integration(base, policy))
     ordered = sorted(swings, key=lambda swing: swing.low_pct - swing.high_pct)
-    return Tornado(base.match.kernel, tuple(ordered), base.pct.expected, policy.target_pct)
+    return Tornado(base.match.kernel, tuple(ordered), base.pct.expected, policy.target_pct, among)
 
 
 def _swing(question: str, shares: list[float], ends: str) -> Swing:

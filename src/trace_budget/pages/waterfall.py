@@ -9,7 +9,7 @@ from trace_budget.schema.pictures import Cascade, Stage
 from trace_budget.units import ns_from_us, show_count, show_us, us_from_ns, us_of_bytes
 
 
-def cascade(p: Projection) -> Cascade:
+def cascade(p: Projection, among: tuple[str, ...] = ()) -> Cascade:
     """The stages in the order in which the figures come about; their last total is what the answer says is left.
 
     The hit rate and the costs are the candidate's own; what is neither of them nor the product is what overlap,
@@ -36,10 +36,10 @@ def cascade(p: Projection) -> Cascade:
         Stage(f"integration ({p.verdict.dilution:g} is left)", us[3], us[4]),
         Stage("after integration", 0.0, us[4], total=True),
     )
-    projected = p.limits.over(tokens).each(us_from_ns)
     return Cascade(
-        p.match.kernel, stages, projected, us_from_ns(p.token.token_ns), p.required.target_pct, p.verdict.verdict
-    )
+        p.match.kernel, stages, p.limits.over(tokens).each(us_from_ns), us_from_ns(p.token.token_ns),
+        p.required.target_pct, p.verdict.verdict, among,
+    )  # fmt: skip
 
 
 def refuse_invalid(p: Projection) -> None:

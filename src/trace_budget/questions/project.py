@@ -191,11 +191,12 @@ def picture_of(
     from trace_budget.api import analyse
     from trace_budget.pages import tornado, waterfall
     from trace_budget.projection.over_readings import over_readings
+    from trace_budget.reports.structure import kernels_of
 
     found, asked, wanted = analyse(trace, scope), token or TokenInput(), policy or Policy()
     if figure == "tornado":
-        return tornado.tornado(found, candidate, asked, wanted)
-    return waterfall.cascade(over_readings(found, candidate, asked, wanted))
+        return tornado.tornado(found, candidate, asked, wanted, kernels_of(found))
+    return waterfall.cascade(over_readings(found, candidate, asked, wanted), kernels_of(found))
 
 
 def command(

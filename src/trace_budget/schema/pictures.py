@@ -26,7 +26,7 @@ class Stage:
 class Cascade:
     """One candidate from the product on paper to what is left after integration, in us per token.
 
-    `expected_us`: low, expected, high of what is projected; `wanted_us`: what the target asks for.
+    `projected_us`: low, expected, high of what is projected. `among`: the kernels that a label is told apart from.
     """
 
     kernel: str
@@ -35,6 +35,7 @@ class Cascade:
     token_us: float
     target_pct: float
     verdict: str
+    among: tuple[str, ...] = ()
 
     @property
     def wanted_us(self) -> float:
@@ -80,6 +81,7 @@ class Tornado:
     swings: tuple[Swing, ...]
     expected_pct: float
     target_pct: float
+    among: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
