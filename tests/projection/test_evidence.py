@@ -8,7 +8,7 @@ import pytest
 
 from gpu_simulator import Shown, random_program, simulate, to_trace
 from projection.builders import graph_steps, repeated_steps
-from trace_budget.projection.evidence import QUESTIONS, Answer
+from trace_budget.projection.evidence import QUESTIONS, Graded
 from trace_budget.questions import project as project_question
 from trace_budget.schema.options import Change, Range, Scope, Selection
 from trace_budget.schema.trace import Trace
@@ -21,7 +21,7 @@ def decode() -> Trace:
     return graph_steps([*LAYER * 12, ("lm_head", 90.0)], 900)
 
 
-def answers(trace: Trace, scope: Scope | None = None, kernel: str = "gdn", **change: Any) -> dict[str, Answer]:
+def answers(trace: Trace, scope: Scope | None = None, kernel: str = "gdn", **change: Any) -> dict[str, Graded]:
     change = change or {"saving_us": 2.0}
     return project_question.projection(trace, Selection(kernel), Change(**change), scope or Scope()).evidence
 

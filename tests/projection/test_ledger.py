@@ -8,14 +8,14 @@ import polars as pl
 import pytest
 
 from trace_budget.projection.estimate import estimate
-from trace_budget.projection.evidence import QUESTIONS, Answer
+from trace_budget.projection.evidence import QUESTIONS, Graded
 from trace_budget.projection.ledger import source, usual_dilution
 from trace_budget.projection.verdict import Percent, dilution_of, judge
 from trace_budget.schema.options import Policy, Range
 
 LEDGER = files("trace_budget.projection") / "public_ledger.tsv"
 ROWS = pl.read_csv(LEDGER.read_bytes(), separator="\t").to_dicts()
-STATED = {key: Answer("C", "user", "") for key in QUESTIONS}
+STATED = {key: Graded("C", "user", "") for key in QUESTIONS}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['source']} {row['change']}")

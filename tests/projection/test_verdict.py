@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trace_budget.projection.blockers import NO_DOUBTS, Blocker, Doubts, Loss
-from trace_budget.projection.evidence import QUESTIONS, Answer
+from trace_budget.projection.evidence import QUESTIONS, Graded
 from trace_budget.projection.ledger import usual_dilution
 from trace_budget.projection.verdict import Percent, Verdict, dilution_of, judge
 from trace_budget.schema.options import Policy
 
 QUIET = Policy(target_pct=1.0, noise_pct=0.1, runs=10)
 GOOD = Percent(low=3.6, expected=3.8, high=4.0, naive=4.0, ceiling=20.0)
-KNOWN = {key: Answer("B", "user", "") for key in QUESTIONS}
+KNOWN = {key: Graded("B", "user", "") for key in QUESTIONS}
 
 
 def said(
     pct: Percent = GOOD,
-    answers: dict[str, Answer] = KNOWN,
+    answers: dict[str, Graded] = KNOWN,
     policy: Policy = QUIET,
     invalid: str = "",
     doubts: Doubts = NO_DOUBTS,
@@ -97,7 +97,7 @@ def test_what_suffices_alone_and_what_is_needed_are_blockers_but_no_bystander() 
 
 
 def test_all_blockers_are_told_at_once_with_the_option_that_lifts_each() -> None:
-    answers = {**KNOWN, "Q4": Answer("D", "assumed", ""), "Q6": Answer("D", "assumed", "")}
+    answers = {**KNOWN, "Q4": Graded("D", "assumed", ""), "Q6": Graded("D", "assumed", "")}
     doubts = replace(lost(hit_rate=0.01), stops=stop("unlike_sites").stops)
     policy = Policy(target_pct=1.0, noise_pct=5.0, runs=3)
     got = said(replace(GOOD, low=0.04), answers, policy, doubts=doubts)
@@ -131,7 +131,7 @@ def test_rounding_does_not_make_too_small_an_effect_large_enough() -> None:
 
 @pytest.mark.parametrize("missing", [("Q6",), ("Q4", "Q5")])
 def test_marginal_while_a_question_is_open(missing: tuple[str, ...]) -> None:
-    answers = {**KNOWN, **{key: Answer("D", "assumed", "") for key in missing}}
+    answers = {**KNOWN, **{key: Graded("D", "assumed", "") for key in missing}}
     got = said(answers=answers)
     assert (got.verdict, got.reason) == ("MARGINAL", f"missing_evidence({','.join(missing)})")
     assert all(QUESTIONS[key] in got.why for key in missing)
@@ -167,7 +167,7 @@ def test_go_and_no_go_hold_what_they_say(
 ) -> None:
     low, expected, high = sorted(values)
     policy = replace(QUIET, target_pct=target)
-    answers = {**KNOWN, "Q5": Answer(grade, "trace", "")}
+    answers = {**KNOWN, "Q5": Graded(grade, "trace", "")}
     got = said(
         Percent(low, expected, high, high, ceiling),
         answers,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from trace_budget.batches.identify import Identity
 from trace_budget.inputs.same_run import accompanies
 from trace_budget.readers import rank_names as ranks
-from trace_budget.readers.rank_names import Placed
+from trace_budget.readers.rank_names import PlacedTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,4 +58,4 @@ def _companions(found: Sequence[Identity]) -> frozenset[Identity]:
 
 def job_labels(found: Sequence[Identity]) -> list[str]:
     """The job of each trace, by where it lies and what its name and content say."""
-    return ranks.job_labels([Placed(o.source.folder, o.source.name, o.rank, o.world_size) for o in found])
+    return ranks.job_labels([PlacedTrace(o.source.folder, o.source.name, o.rank, o.world_size) for o in found])

@@ -22,7 +22,7 @@ from trace_budget.io.parquet_folder import only_trace, table_names
 from trace_budget.io.probe import PROBE_BYTES
 from trace_budget.io.sqlite import opened
 from trace_budget.io.walk import data_below
-from trace_budget.readers.rank_names import Placed, job_facts, job_labels, rank_in
+from trace_budget.readers.rank_names import PlacedTrace, job_facts, job_labels, rank_in
 from trace_budget.readers.sum_names import other_domain
 from trace_budget.schema.trace import Caveat
 
@@ -39,7 +39,7 @@ LOST = "its kernel trace is not here"
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class FolderTrace:
     """One trace in a folder and, where they are known before it is read, its rank and the ranks of its job."""
 
     path: Path
@@ -61,7 +61,7 @@ class Folder:
     """What a folder holds: `jobs` are its traces, those that are ranks of one job together, by rank."""
 
     path: Path
-    jobs: tuple[tuple[Member, ...], ...]
+    jobs: tuple[tuple[FolderTrace, ...], ...]
     left_out: tuple[LeftOut, ...]
 
 
@@ -80,14 +80,14 @@ def look_into(path: Path, format: str | None = None) -> Folder:  # noqa: A002  (
         advice = "Name a folder further down, or take them all with `trace-budget batch`."
         raise InputError("holds too many files", where=str(path), found=f"{len(files)}", advice=advice)
     seen = [found for file in files if (found := _seen(file, format)) is not None]
-    members, left_out = _sorted_out([one for one in seen if isinstance(one, Member)])
+    members, left_out = _sorted_out([one for one in seen if isinstance(one, FolderTrace)])
     left_out = [*(one for one in seen if isinstance(one, LeftOut)), *left_out]
     if not members:
         raise InputError("holds no trace", where=str(path), found=_nothing(len(files), left_out, path))
     return Folder(path, _jobs(members, path), tuple(sorted(left_out, key=lambda one: one.path)))
 
 
-def chosen(path: Path, format: str | None, rank: int | None) -> tuple[tuple[Member, ...], tuple[Caveat, ...]]:  # noqa: A002
+def chosen(path: Path, format: str | None, rank: int | None) -> tuple[tuple[FolderTrace, ...], tuple[Caveat, ...]]:  # noqa: A002
     """The ranks of the one job in a folder, the one asked for (else the lowest) first, and what was left out.
 
     Raises InputError when the folder holds several jobs or unrelated traces, or lacks the rank asked for.
@@ -115,7 +115,7 @@ def chosen(path: Path, format: str | None, rank: int | None) -> tuple[tuple[Memb
     return (first, *(one for one in job if one is not first)), tuple(told)
 
 
-def _one_job(folder: Folder) -> tuple[tuple[Member, ...], list[LeftOut]]:
+def _one_job(folder: Folder) -> tuple[tuple[FolderTrace, ...], list[LeftOut]]:
     """The job that is meant: a timeline before sums, a decode stage before others; InputError when several remain."""
     jobs, left_out = list(folder.jobs), list(folder.left_out)
     for fits, reason in (
@@ -137,7 +137,7 @@ def _one_job(folder: Folder) -> tuple[tuple[Member, ...], list[LeftOut]]:
     return jobs[0], left_out
 
 
-def _seen(file: Path, format: str | None) -> Member | LeftOut | None:  # noqa: A002
+def _seen(file: Path, format: str | None) -> FolderTrace | LeftOut | None:  # noqa: A002
     """A trace, a file that is known to be none, or None for anything else."""
     try:
         head = head_of(file)
@@ -155,7 +155,7 @@ def _seen(file: Path, format: str | None) -> Member | LeftOut | None:  # noqa: A
     if (reason := _no_input(head, claiming[0])) is not None:
         return LeftOut(file, reason)
     rank, world_size = job_facts(head.data)
-    return Member(file, claiming[0], rank if rank is not None else rank_in(file.name), world_size)
+    return FolderTrace(file, claiming[0], rank if rank is not None else rank_in(file.name), world_size)
 
 
 def _no_input(head: Head, reader: Reader) -> str | None:
@@ -176,7 +176,7 @@ def _lines(head: Head) -> int:
     return sum(1 for line in head.data.splitlines() if line.strip())
 
 
-def _sorted_out(found: list[Member]) -> tuple[list[Member], list[LeftOut]]:
+def _sorted_out(found: list[FolderTrace]) -> tuple[list[FolderTrace], list[LeftOut]]:
     """Of a run written several times the output that says most; of several processes those that ran something."""
     kept, left_out = [], []
     beside: dict[Path, list[str]] = {}
@@ -201,7 +201,7 @@ def _sorted_out(found: list[Member]) -> tuple[list[Member], list[LeftOut]]:
     return [_with_late_rank(one) for one in kept if one not in idle], left_out
 
 
-def _ran_something(one: Member) -> bool:
+def _ran_something(one: FolderTrace) -> bool:
     """Whether a database holds device work, as far as a look at one row says."""
     prefix = one.reader.work_table
     if not prefix:
@@ -213,7 +213,7 @@ def _ran_something(one: Member) -> bool:
         return True
 
 
-def _with_late_rank(one: Member) -> Member:
+def _with_late_rank(one: FolderTrace) -> FolderTrace:
     """Look for the job's description behind the events, where older profilers wrote it."""
     if one.rank is not None or not one.reader.late_rank:
         return one
@@ -222,14 +222,15 @@ def _with_late_rank(one: Member) -> Member:
         while chunk := plain.read(CHUNK_BYTES):
             last = (last + chunk)[-PROBE_BYTES:]
     rank, world_size = job_facts(last)
-    return Member(one.path, one.reader, rank, world_size)
+    return FolderTrace(one.path, one.reader, rank, world_size)
 
 
-def _jobs(members: list[Member], path: Path) -> tuple[tuple[Member, ...], ...]:
+def _jobs(members: list[FolderTrace], path: Path) -> tuple[tuple[FolderTrace, ...], ...]:
     placed = [
-        Placed(one.path.parent.relative_to(path).as_posix(), one.path.name, one.rank, one.world_size) for one in members
+        PlacedTrace(one.path.parent.relative_to(path).as_posix(), one.path.name, one.rank, one.world_size)
+        for one in members
     ]
-    jobs: dict[str, list[Member]] = {}
+    jobs: dict[str, list[FolderTrace]] = {}
     for label, one in zip(job_labels(placed), members, strict=True):
         jobs.setdefault(label, []).append(one)
     return tuple(tuple(sorted(job, key=lambda one: one.rank or 0)) for job in jobs.values())

@@ -14,7 +14,7 @@ from trace_budget.contracts import PACKINGS, Reader
 _SUMS = 100  # places behind every output with a timeline
 
 
-class Output(Protocol):
+class TraceFile(Protocol):
     """A trace file and what reads it."""
 
     @property
@@ -39,7 +39,7 @@ def _output() -> re.Pattern[str]:
     return re.compile(rf"(?:[_.](?:{readers.named('output').pattern}|{'|'.join(words)}))*$")
 
 
-def telling_more(one: Output, found: Sequence[Output]) -> Output | None:
+def telling_more(one: TraceFile, found: Sequence[TraceFile]) -> TraceFile | None:
     """Another output of the same run by the same profiler that says more than this one, if there is any."""
     beside = [other for other in found if other is not one and _of_one_run(other, one)]
     mine = _places(one)
@@ -52,13 +52,13 @@ def telling_more(one: Output, found: Sequence[Output]) -> Output | None:
     return min(better, key=lambda each: each[0])[1] if better else None
 
 
-def _places(one: Output) -> dict[str, int]:
+def _places(one: TraceFile) -> dict[str, int]:
     """The place of an output among those of each profiler that writes it; sums say least."""
     sums = _SUMS if one.reader.names.sums and re.search(one.reader.names.sums, one.path.name) else 0
     return {profiler: place + sums for profiler, place in one.reader.writers.items()}
 
 
-def _of_one_run(more: Output, less: Output) -> bool:
+def _of_one_run(more: TraceFile, less: TraceFile) -> bool:
     """Whether names say so: alike without what names the output, or as a reader knows them to be of one run."""
     (folder, stem), (beside, other) = stem_of_run(more.path), stem_of_run(less.path)
     page_of = more.reader.names.page_of

@@ -33,7 +33,7 @@ LIFTED_BY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Graded:
     """Grade A measured in this trace, B measured by the user with a control, C stated by the user, D assumed."""
 
     grade: str
@@ -43,7 +43,7 @@ class Answer:
 
 def evidence(
     change: Change, saving: Saving, found: Match, steps: Steps, layers: Layers, limits: Bounds
-) -> dict[str, Answer]:
+) -> dict[str, Graded]:
     """Answers to Q1 … Q6 in order."""
     return {
         "Q1": _saved(change, saving),
@@ -55,32 +55,32 @@ def evidence(
     }
 
 
-def _saved(change: Change, saving: Saving) -> Answer:
+def _saved(change: Change, saving: Saving) -> Graded:
     if change.free:
-        return Answer("A", "trace", "the kernel's own time in the trace: no faster kernel can save more")
+        return Graded("A", "trace", "the kernel's own time in the trace: no faster kernel can save more")
     if any(caveat.code in ("unlike_calls", "unlike_sites") for caveat in saving.caveats):
-        return Answer("C", "user", "measured for some calls at best: they differ too much for one time to fit them all")
+        return Graded("C", "user", "measured for some calls at best: they differ too much for one time to fit them all")
     if saving.kappa is not None and abs(saving.kappa - 1.0) <= KAPPA_FINE:
-        return Answer(
+        return Graded(
             "B", "user", f"measured standalone; the old kernel agrees with the trace (ratio {saving.kappa:.2f})"
         )
     if saving.kappa is not None:
-        return Answer(
+        return Graded(
             "C",
             "user",
             f"measured standalone, but the old kernel takes {saving.kappa:.2f} times its baseline in the trace",
         )
-    return Answer(
+    return Graded(
         "C", "user", "stated; give the old kernel's standalone time (--baseline-us) to check it against the trace"
     )
 
 
-def _calls(change: Change, found: Match, steps: Steps) -> Answer:
+def _calls(change: Change, found: Match, steps: Steps) -> Graded:
     unsure = " (low confidence)" if steps.confidence == "low" else ""
     counted = f"{found.calls_per_step:g} calls per step counted over {found.steps} step(s)"
     text = f"{counted}, steps by {steps.method}{unsure}"
     if change.calls is not None and abs(change.calls - found.calls_per_step) > 1e-9:
-        return Answer("D", "trace", f"{text}; {change.calls:g} were expected")
+        return Graded("D", "trace", f"{text}; {change.calls:g} were expected")
     told = change.calls is not None or any(caveat.code == "step_stated" for caveat in steps.caveats)
     grade = {"high": "A", "medium": "B"}.get(steps.confidence, "C" if told else "D")
     left_out = steps.frame.filter((pl.col("phase") == steps.phase) & ~pl.col("used")).height
@@ -89,48 +89,48 @@ def _calls(change: Change, found: Match, steps: Steps) -> Answer:
     if found.damaged:
         grade = max(grade, "C")
         text = f"{text}; {found.damaged} more stand under names that damage may have made of it"
-    return Answer(grade, "trace", text if grade != "D" else f"{text}: state --calls")
+    return Graded(grade, "trace", text if grade != "D" else f"{text}: state --calls")
 
 
-def _layers(found: Match, layers: Layers) -> Answer:
+def _layers(found: Match, layers: Layers) -> Graded:
     if found.layers_hit is None:
-        return Answer("D", "assumed", "no layers were found in the trace")
+        return Graded("D", "assumed", "no layers were found in the trace")
     grade = {"high": "A", "medium": "B"}.get(layers.confidence, "C")
     source = "user" if layers.method == "user" else "trace"
-    return Answer(grade, source, f"{found.layers_hit} of {layers.layers} layers{found.of_type}, by {layers.method}")
+    return Graded(grade, source, f"{found.layers_hit} of {layers.layers} layers{found.of_type}, by {layers.method}")
 
 
-def _requests(change: Change, found: Match) -> Answer:
+def _requests(change: Change, found: Match) -> Graded:
     if change.hit_rate is not None:
         low, high = change.hit_rate.low, change.hit_rate.high
-        return Answer("C", "user", f"stated hit rate {low:g}" + (f" to {high:g}" if high != low else ""))
+        return Graded("C", "user", f"stated hit rate {low:g}" + (f" to {high:g}" if high != low else ""))
     if found.constant:
-        return Answer(
+        return Graded(
             "C",
             "trace",
             f"the old kernel runs equally often in each of {found.steps} step(s); that every request takes the new one"
             " is assumed (--hit-rate)",
         )
-    return Answer(
+    return Graded(
         "D",
         "assumed",
         f"the kernel runs in {found.steps_hit} of {found.steps} steps, not equally often: state --hit-rate",
     )
 
 
-def _overlap(limits: Bounds) -> Answer:
+def _overlap(limits: Bounds) -> Graded:
     if not limits.host_visible:
-        return Answer("D", "trace", "kernels only: nothing shows what the host or other streams wait for")
+        return Graded("D", "trace", "kernels only: nothing shows what the host or other streams wait for")
     if limits.pace == "outside":
-        return Answer("C", "trace", "host and device idle together: what sets the pace is not on record")
+        return Graded("C", "trace", "host and device idle together: what sets the pace is not on record")
     if limits.contended:
-        return Answer("C", "trace", "the kernel shares the device with other work; contention is not in a trace")
+        return Graded("C", "trace", "the kernel shares the device with other work; contention is not in a trace")
     if limits.high - limits.low <= 0.02 * max(abs(limits.naive), 1.0):
-        return Answer("A", "trace", "launches, streams and gaps leave no room: the interval is closed")
-    return Answer("B", "trace", "bounded by launches and gaps; not every dependency is recorded")
+        return Graded("A", "trace", "launches, streams and gaps leave no room: the interval is closed")
+    return Graded("B", "trace", "bounded by launches and gaps; not every dependency is recorded")
 
 
-def _integration(change: Change) -> Answer:
+def _integration(change: Change) -> Graded:
     told = [
         label
         for label, value in (
@@ -141,8 +141,8 @@ def _integration(change: Change) -> Answer:
         if value is not None
     ]
     if told:
-        return Answer("C", "user", "stated: " + ", ".join(told))
-    return Answer(
+        return Graded("C", "user", "stated: " + ", ".join(told))
+    return Graded(
         "D",
         "assumed",
         "format conversions, allocation and dispatch are assumed free (--overhead-us, --extra-bytes, --per-step-us)",

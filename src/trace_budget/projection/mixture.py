@@ -11,7 +11,7 @@ import polars as pl
 from trace_budget.analysis.steps.select import RARE
 from trace_budget.errors import NoSuchKernelError, NotInTraceError, UsageError
 from trace_budget.projection.candidates import Candidate
-from trace_budget.projection.evidence import Answer
+from trace_budget.projection.evidence import Graded
 from trace_budget.projection.project import Projection, project_candidate
 from trace_budget.projection.statistics import pairs_needed, runs_needed
 from trace_budget.projection.target import runs
@@ -63,7 +63,7 @@ class Mixture:
     pct: Percent
     verdict: Verdict
     main: Projection
-    evidence: dict[str, Answer]
+    evidence: dict[str, Graded]
     caveats: tuple[Caveat, ...]
 
     @property
@@ -165,9 +165,9 @@ def _percent(shares: Sequence[Share], whole_ns: float) -> Percent:
     return Percent(*saved.times(100).over(whole_ns).ends, 100 * naive / whole_ns, 100 * ceiling / whole_ns)
 
 
-def _least_sure(shares: Sequence[Share]) -> dict[str, Answer]:
+def _least_sure(shares: Sequence[Share]) -> dict[str, Graded]:
     """To each question the answer of the phase that knows least, with its name where another knows more."""
-    answers: dict[str, list[tuple[str, Answer]]] = {}
+    answers: dict[str, list[tuple[str, Graded]]] = {}
     for share in shares:
         for key, answer in (share.projection.evidence if share.projection else {}).items():
             answers.setdefault(key, []).append((share.phase, answer))

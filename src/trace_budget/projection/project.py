@@ -14,7 +14,7 @@ from trace_budget.projection.blockers import Doubts, doubts_of
 from trace_budget.projection.bounds import Bounds, bounds_of, held, moved_by, unsampled_factor
 from trace_budget.projection.candidates import Candidate
 from trace_budget.projection.claimed_saving import Saving
-from trace_budget.projection.evidence import Answer, evidence
+from trace_budget.projection.evidence import Graded, evidence
 from trace_budget.projection.match import Match
 from trace_budget.projection.missing import Missing, missing_calls, unknown_calls, with_missing
 from trace_budget.projection.reading import Reading
@@ -62,7 +62,7 @@ class Projection:
     limits: Bounds
     pct: Percent
     required: Required
-    evidence: dict[str, Answer]
+    evidence: dict[str, Graded]
     verdict: Verdict
     runs_needed: int | None
     pairs_needed: int | None

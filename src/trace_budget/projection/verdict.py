@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trace_budget.projection.blockers import FEWER_LAUNCHES, NO_DOUBTS, Blocker, Doubts, Loss, binding
-from trace_budget.projection.evidence import LIFTED_BY, QUESTIONS, Answer
+from trace_budget.projection.evidence import LIFTED_BY, QUESTIONS, Graded
 from trace_budget.projection.ledger import usual_dilution
 from trace_budget.projection.statistics import minimum_detectable_pct
 from trace_budget.schema.band import Band
@@ -38,7 +38,7 @@ class Verdict:
 
 
 def judge(
-    pct: Percent, answers: dict[str, Answer], policy: Policy, invalid: str = "", doubts: Doubts = NO_DOUBTS
+    pct: Percent, answers: dict[str, Graded], policy: Policy, invalid: str = "", doubts: Doubts = NO_DOUBTS
 ) -> Verdict:
     """Decide by the rule: undiluted high bound for NO-GO, diluted low bound and detectability for GO."""
     rho = dilution_of(policy)
@@ -73,7 +73,7 @@ def _ruled_out(pct: Percent, target: float, invalid: str, launch_bound: bool) ->
     return None
 
 
-def _blockers(pct: Percent, answers: dict[str, Answer], policy: Policy, doubts: Doubts) -> list[Blocker]:
+def _blockers(pct: Percent, answers: dict[str, Graded], policy: Policy, doubts: Doubts) -> list[Blocker]:
     """All that a GO lacks."""
     rho = dilution_of(policy)
     mde = minimum_detectable_pct(policy.noise_pct, policy.runs)

@@ -16,7 +16,7 @@ _CLOCK = re.compile(r"(?<=_)\d+(?=\.\d{9,})|\d{5,}")
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedTrace:
     """A trace by its folder, bare name, rank and the number of ranks of its job; None where nothing shows."""
 
     folder: str
@@ -43,7 +43,7 @@ def job_facts(part: bytes) -> tuple[int | None, int | None]:
     return numbers.get(b"rank"), numbers.get(b"world_size")
 
 
-def job_labels(found: Sequence[Placed]) -> list[str]:
+def job_labels(found: Sequence[PlacedTrace]) -> list[str]:
     """The job of each trace: folder and name without what differs between ranks, and a number where jobs repeat.
 
     A trace whose rank nobody states, or that is known to run alone, is a job of its own.

@@ -17,7 +17,7 @@ TRIED = 24  # numbers of layers in a period, and kernels that may mark them, loo
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class LayerParts:
     """A period cut into `count` layers: `core` kernels run equally often in each, `mark` once; `behind` it so many."""
 
     count: int
@@ -75,7 +75,7 @@ def _mixing_blocks(piece: Int64Array, names: Names) -> list[frozenset[int]]:
     return [each for each in found if each]
 
 
-def mixing_parts(unit: Int64Array, names: Names) -> Parts | None:
+def mixing_parts(unit: Int64Array, names: Names) -> LayerParts | None:
     """The most layers that a period can be: each mixes tokens, all share a core, no kernel runs in one more often.
 
     Layers of other kinds (attention among state spaces, experts among dense ones) share no stretch of kernels, but
@@ -112,7 +112,7 @@ def _counts(flags: Flags, opens: Int64Array) -> Int64Array:
     return found
 
 
-def _parts(unit: Int64Array, mark: int, starts: Int64Array, names: Names) -> Parts | None:
+def _parts(unit: Int64Array, mark: int, starts: Int64Array, names: Names) -> LayerParts | None:
     if not are_layers(unit, starts, names):
         return None
     codes, table = _table(unit, starts)
@@ -122,10 +122,10 @@ def _parts(unit: Int64Array, mark: int, starts: Int64Array, names: Names) -> Par
     if per_layer < max(CORE, CORE_SHARE * unit.size / starts.size) or (normed and not names.are("norms", core).any()):
         return None
     places = np.flatnonzero(np.isin(unit, core))
-    return Parts(starts.size, mark, core, per_layer, int(np.searchsorted(places, starts[0])))
+    return LayerParts(starts.size, mark, core, per_layer, int(np.searchsorted(places, starts[0])))
 
 
-def starts_of_parts(codes: Int64Array, run: Run, parts: Parts) -> Int64Array:
+def starts_of_parts(codes: Int64Array, run: Run, parts: LayerParts) -> Int64Array:
     """Where the layers of a run begin: at the first kernel of each core, counted back from its mark."""
     places = np.flatnonzero(np.isin(codes[run.first : run.stop], parts.core)) + run.first
     marks = np.flatnonzero(codes[places] == parts.mark) - parts.before

@@ -14,7 +14,7 @@ from trace_budget.schema.findings import Int32Array, Int64Array
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class Positions:
     """Positions per lane (-1 outside layers), how many positions there are, and how many kernels found no place."""
 
     positions: list[Int32Array]
@@ -31,7 +31,7 @@ class _Pattern:
     steps: int = 0
 
 
-def lane_positions(lanes: list[Lane], cuts: list[Layering], names: Names) -> Placed:
+def lane_positions(lanes: list[Lane], cuts: list[Layering], names: Names) -> Positions:
     """The position of each kernel; equal sequences are placed once, one template serves all steps.
 
     Where the layers were found by names that are alike, kernels of such names share a position, too.
@@ -46,7 +46,7 @@ def lane_positions(lanes: list[Lane], cuts: list[Layering], names: Names) -> Pla
     template = template_of((p.codes[places], p.steps) for p in patterns.values() for places in p.layers)
     positions = {key: _positions(pattern, template) for key, pattern in patterns.items()}
     lost = {key: sum(map(len, p.layers)) - int(np.count_nonzero(positions[key] >= 0)) for key, p in patterns.items()}
-    return Placed([positions[key] for key in keys], template.length, sum(lost[key] for key in keys))
+    return Positions([positions[key] for key in keys], template.length, sum(lost[key] for key in keys))
 
 
 def _layers(layer: Int32Array) -> list[Int64Array]:

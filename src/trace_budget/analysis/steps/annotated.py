@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from trace_budget.analysis.steps.grammar import Grammar, Parsed, parse_all
-from trace_budget.analysis.steps.ranges import Range, make_ranges, resolved
+from trace_budget.analysis.steps.ranges import NestedRange, make_ranges, resolved
 from trace_budget.schema.findings import Int32Array, Int64Array
 from trace_budget.schema.trace import Caveat, Trace
 
@@ -48,7 +48,7 @@ def by_annotations(trace: Trace, in_scope: np.ndarray, grammars: tuple[Grammar, 
     if rows.is_empty() or trace.calls.is_empty():
         return None
     ops, graph_ops = _work_per_call(trace, in_scope)
-    chosen: list[Range] = []
+    chosen: list[NestedRange] = []
     for (pid, tid), group in rows.group_by(["pid", "tid"], maintain_order=True):
         calls = trace.calls.filter(_runs_on("pid", pid) & _runs_on("tid", tid))
         ids = calls["launch_id"].to_numpy()
@@ -103,7 +103,9 @@ def by_marker_time(trace: Trace, in_scope: np.ndarray, grammars: tuple[Grammar, 
     return _found(chosen, op_step, "annotations by time", "low") if _holds_work(trace, op_step, in_scope) else None
 
 
-def _found(ranges: list[Range], op_step: Int32Array, method: str, confidence: str, on_host: bool = True) -> FoundSteps:
+def _found(
+    ranges: list[NestedRange], op_step: Int32Array, method: str, confidence: str, on_host: bool = True
+) -> FoundSteps:
     host_ns = tuple((r.start_ns, r.end_ns) if on_host else None for r in ranges)
     return FoundSteps(
         tuple(r.name for r in ranges), tuple(r.parsed for r in ranges), host_ns, op_step, method, confidence

@@ -15,7 +15,7 @@ COVERS = 0.95  # nested annotations are the same step when they cover this share
 
 
 @dataclass(slots=True)
-class Range:
+class NestedRange:
     """One annotation with the items (launches, or ops) that start inside it and the annotations nested in it.
 
     `work` counts the ops of the items, `graph_work` those among them that a graph launch replayed.
@@ -28,7 +28,7 @@ class Range:
     items: Int64Array
     work: int
     graph_work: int
-    inside: list[Range] = field(default_factory=list)
+    inside: list[NestedRange] = field(default_factory=list)
 
 
 def make_ranges(
@@ -38,36 +38,36 @@ def make_ranges(
     items: Int64Array,
     work: Int64Array,
     graph_work: Int64Array,
-) -> list[Range]:
+) -> list[NestedRange]:
     """The annotations of one thread; `items` begin at `starts` (sorted) and index `work` and `graph_work`."""
     names, begins, ends = rows["name"].cast(pl.String).to_list(), rows["start_ns"].to_list(), rows["end_ns"].to_list()
     low = np.searchsorted(starts, begins, side="left").tolist()
     high = np.searchsorted(starts, ends, side="left").tolist()
     total, graph_total = (np.concatenate(([0], np.cumsum(w[items]))).tolist() for w in (work, graph_work))
     return [
-        Range(name, texts[name], begin, end, items[i:j], total[j] - total[i], graph_total[j] - graph_total[i])
+        NestedRange(name, texts[name], begin, end, items[i:j], total[j] - total[i], graph_total[j] - graph_total[i])
         for name, begin, end, i, j in zip(names, begins, ends, low, high, strict=True)
     ]
 
 
-def resolved(ranges: list[Range], by_length: bool = False) -> list[Range]:
+def resolved(ranges: list[NestedRange], by_length: bool = False) -> list[NestedRange]:
     """One range per step, in time order: the innermost that still cover the outer one's work.
 
     `by_length` weighs ranges by their own length, where the work inside is not known.
     """
     ordered = sorted(ranges, key=lambda r: (r.start_ns, -r.end_ns))
     roots = _nested(ordered)
-    steps: dict[int, list[Range]] = {}
+    steps: dict[int, list[NestedRange]] = {}
     for item in reversed(ordered):  # inner ranges come after the range that holds them
         inner = [step for child in item.inside for step in steps.pop(id(child)) if by_length or step.work]
         steps[id(item)] = inner if inner and _replaced(item, inner, by_length) else [item]
     return [step for root in roots for step in steps[id(root)]]
 
 
-def _nested(ordered: list[Range]) -> list[Range]:
+def _nested(ordered: list[NestedRange]) -> list[NestedRange]:
     """The outermost ranges; each gets those that lie inside it."""
-    roots: list[Range] = []
-    open_ranges: list[Range] = []
+    roots: list[NestedRange] = []
+    open_ranges: list[NestedRange] = []
     for item in ordered:
         while open_ranges and open_ranges[-1].end_ns < item.end_ns:
             open_ranges.pop()
@@ -76,7 +76,7 @@ def _nested(ordered: list[Range]) -> list[Range]:
     return roots
 
 
-def _replaced(item: Range, inner: list[Range], by_length: bool) -> bool:
+def _replaced(item: NestedRange, inner: list[NestedRange], by_length: bool) -> bool:
     """Whether the ranges inside are the steps, and this one is only a frame around them.
 
     A range that says less of its kind (ProfilerStep) and holds several engine steps is a recording window.

@@ -19,7 +19,7 @@ SAME_NS = 1e-3  # two values of the curve this close (in ns per step) lie on one
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class SavingCurve:
     """Saving per call against saving per step, all in ns; `knees` are points of the expected curve where it bends."""
 
     saving_ns: FloatArray
@@ -28,13 +28,13 @@ class Curve:
     knees: tuple[tuple[float, float], ...]
 
 
-def sweep(base: Schedule, found: Match, effective_ns: FloatArray, savings_ns: FloatArray) -> Curve:
+def sweep(base: Schedule, found: Match, effective_ns: FloatArray, savings_ns: FloatArray) -> SavingCurve:
     """The curve at the given savings per call; no call saves more than it delays others (`effective_ns` per call)."""
     claims = [(_claim(found, effective_ns, float(value)),) for value in savings_ns]
     moved = interval(base, claims)
     naive = np.array([float(claim.expected.sum()) for (claim,) in claims]) / found.steps
     top = float(savings_ns.max(initial=0.0))
-    return Curve(savings_ns, naive, moved, knees(base, found, effective_ns, top) if top > 0 else ())
+    return SavingCurve(savings_ns, naive, moved, knees(base, found, effective_ns, top) if top > 0 else ())
 
 
 def _claim(found: Match, effective_ns: FloatArray, saving_ns: float) -> Claim:

@@ -16,7 +16,7 @@ import numpy as np
 from trace_budget.projection.claimed_saving import FloatArray
 from trace_budget.projection.replay.dependencies import Edges
 from trace_budget.projection.replay.pace import POLL_NS
-from trace_budget.projection.replay.prepared import RETURN_LIMIT_NS, Prepared, Vanishing, freed_in_all, prepare
+from trace_budget.projection.replay.prepared import RETURN_LIMIT_NS, PreparedLine, Vanishing, freed_in_all, prepare
 from trace_budget.projection.replay.stretch import Timeline
 from trace_budget.schema.findings import Int64Array
 
@@ -110,7 +110,7 @@ class NativeSweep:
         return low, expected, high
 
 
-def _of_ops(line: Timeline, at: Prepared) -> Arrays:
+def _of_ops(line: Timeline, at: PreparedLine) -> Arrays:
     return {
         **{"op_from": line.start_ns, "op_to": line.end_ns, "launch": line.launch, "fifo": line.fifo},
         **{"order": at.order, "ends": at.ends, "place": at.place, "waited": line.waited_ns},
@@ -120,7 +120,7 @@ def _of_ops(line: Timeline, at: Prepared) -> Arrays:
     }
 
 
-def _of_calls(line: Timeline, at: Prepared) -> Arrays:
+def _of_calls(line: Timeline, at: PreparedLine) -> Arrays:
     host = line.host
     return {
         **{"call_start": host.start_ns, "call_end": host.end_ns, "thread": host.thread, "own_op": host.own_op},
@@ -140,7 +140,7 @@ def _of_causes(line: Timeline, edges: Edges) -> Arrays:
     }
 
 
-def _of_fusions(vanishing: Vanishing, at: Prepared, line: Timeline) -> Arrays:
+def _of_fusions(vanishing: Vanishing, at: PreparedLine, line: Timeline) -> Arrays:
     gone_from, gone = _flat([vanishing.get(op, ()) for op in range(line.size)]) if vanishing else _none(line.size)
     rest = at.rest_ns
     rest_from, left = _flat([tuple(rest.get(op, {}).items()) for op in range(line.size)]) if rest else _none(line.size)
@@ -152,7 +152,7 @@ def _of_fusions(vanishing: Vanishing, at: Prepared, line: Timeline) -> Arrays:
     }
 
 
-def _of_columns(line: Timeline, at: Prepared, delta: Columns) -> Arrays:
+def _of_columns(line: Timeline, at: PreparedLine, delta: Columns) -> Arrays:
     """What the pass writes; of the savings a copy only where they do not lie as C wants them."""
     columns = delta[0].shape[1]
     shapes = {"start": line.size, "end": line.size, "host": at.threads, "at_launch": line.host.start_ns.size}

@@ -18,7 +18,7 @@ Vanishing = dict[int, list[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedLine:
     """Plain arrays beside a Timeline, in ns and rows.
 
     `order`: ops by end, `ends` those ends, `place` where each op stands among them; `ended` how many had ended when an
@@ -44,7 +44,7 @@ class Prepared:
     threads: int
 
 
-def prepare(line: Timeline, vanishing: Vanishing) -> Prepared:
+def prepare(line: Timeline, vanishing: Vanishing) -> PreparedLine:
     """Work these out for one stretch and the ops that vanish from it."""
     order = np.argsort(line.end_ns, kind="stable")
     ends = line.end_ns[order]
@@ -52,7 +52,7 @@ def prepare(line: Timeline, vanishing: Vanishing) -> Prepared:
     near = np.searchsorted(ends, line.start_ns - line.gap_max_ns, side="left")
     place = np.empty(line.size, dtype=np.int64)
     place[order] = np.arange(line.size)
-    return Prepared(
+    return PreparedLine(
         order, ends, place,
         # Anything may have held back an op whose launch is unknown: then nothing near is what counts.
         ended, np.where(line.unsure, ended, near),
@@ -102,7 +102,7 @@ def _spare(line: Timeline) -> FloatArray:
     return np.stack((least, np.maximum(length - wait_cost(line.end_ns, host), 0.0), length))
 
 
-def freed_in_all(line: Timeline, at: Prepared, vanishing: Vanishing, columns: int) -> FloatArray:
+def freed_in_all(line: Timeline, at: PreparedLine, vanishing: Vanishing, columns: int) -> FloatArray:
     """Host time that goes with all ops that vanish: (low, expected, high) x columns."""
     out = np.zeros((3, columns))
     for op, pairs in vanishing.items():
