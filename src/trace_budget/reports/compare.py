@@ -42,10 +42,13 @@ def compare_report(before: Trace, after: Trace, found: Sequence[Comparison]) -> 
         SCHEMA,
         answer,
         trace_facts(before),
-        (*_lines(main), *_whole_line(whole, main)),
+        (
+            Line(f"{main.outcome.word}: {main.outcome.why}", STYLES.get(main.outcome.word, "bad")),
+            *_lines(main),
+            *_whole_line(whole, main),
+        ),
         _tables(found, main),
-        (Line(f"{main.outcome.word}: {main.outcome.why}", STYLES.get(main.outcome.word, "bad")),),
-        _caveats(before, after, found),
+        caveats=_caveats(before, after, found),
     )
 
 
