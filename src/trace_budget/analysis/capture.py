@@ -196,9 +196,9 @@ def capture_caveats(found: CapturedNames) -> tuple[Caveat, ...]:
     )
     text = f"{found.label} names {found.named} of {found.replayed} replayed operations ({how})"
     marks = [f"{mark} ({hit} of {of} calls in the layer of their number)" for mark, hit, of in found.layers_by]
-    told = f"; called once a layer: {', '.join(marks)}" if marks else "; nothing in it is called once a layer"
+    per_layer = f"; called once a layer: {', '.join(marks)}" if marks else "; nothing in it is called once a layer"
     severity = "note" if found.method == "names" and found.named == found.replayed else "warning"
-    caveats = [Caveat("capture_names", text + told, found.named, severity)]
+    caveats = [Caveat("capture_names", text + per_layer, found.named, severity)]
     if not found.modules_tell:
         text = (
             "the capture holds no module call per layer (a compiled model, or recorded without stacks): the numbers of"

@@ -66,8 +66,8 @@ def _identified(source: Source) -> tuple[Identity, ...]:
     try:
         return tuple(_remote(source) if is_url(source.address) else _looked_at(source, Path(source.address)))
     except (InputError, OSError) as error:
-        told = error.line() if isinstance(error, InputError) else f"cannot be read ({error.strerror})"
-        reason = f"{source.relative}: {told.removeprefix(f'{source.address}: ')}"
+        message = error.line() if isinstance(error, InputError) else f"cannot be read ({error.strerror})"
+        reason = f"{source.relative}: {message.removeprefix(f'{source.address}: ')}"
         return (Identity(source, None, refusal=reason, code="unreachable"),) if _maybe(source) else ()
 
 

@@ -26,8 +26,8 @@ def ingest(trace: Trace, out: Path | str, overwrite: bool = False, rank: int | N
     """
     source = Path(trace.path)
     stem = _UNFIT.sub("_", _ENDINGS.sub("", source.name))[:_LONGEST_STEM] or "trace"
-    told = "" if rank is None else f"-rank{rank}"
-    folder = Path(out) / f"trace={stem}-{digest_of(only_trace(source))[:_DIGITS]}{told}"
+    suffix = "" if rank is None else f"-rank{rank}"
+    folder = Path(out) / f"trace={stem}-{digest_of(only_trace(source))[:_DIGITS]}{suffix}"
     if folder.is_dir() and not overwrite:
         return folder, False
     try:

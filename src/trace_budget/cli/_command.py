@@ -79,15 +79,15 @@ def _parameter(field: Field) -> inspect.Parameter:
     default: object = NEEDED if needed else None
     kind = field.kind if needed else field.kind | None
     if isinstance(info, Argument):
-        told: Any = typer.Argument(metavar=info.metavar, help=info.help, show_default=False, readable=False)
+        parameter: Any = typer.Argument(metavar=info.metavar, help=info.help, show_default=False, readable=False)
         kind = Path if info.opened else kind
     else:
-        told = typer.Option(
+        parameter = typer.Option(
             *info.flags, parser=_parser(info), metavar=info.metavar, help=info.help, rich_help_panel=info.panel,
             show_default=False,
         )  # fmt: skip
         kind, default = (bool, bool(info.default)) if flag else (kind, default)
-    annotation = operator.getitem(Annotated, (kind, told))
+    annotation = operator.getitem(Annotated, (kind, parameter))
     return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 

@@ -104,12 +104,12 @@ def compare(pair: Pair, asked: Asked) -> Comparison:
     """Compare one pair. Raises NotInTraceError when a candidate matches nothing in BEFORE."""
     sides = _aligned(pair)
     calls, sites = sides.calls, call_sites(sides.calls)
-    told = predict(pair.before, asked.candidates, asked.token, asked.policy) if asked.stated else Prediction()
-    each = suspects(pair.before, sides, asked.candidates, told.alone, asked.new_kernel)
+    prediction = predict(pair.before, asked.candidates, asked.token, asked.policy) if asked.stated else Prediction()
+    each = suspects(pair.before, sides, asked.candidates, prediction.alone, asked.new_kernel)
     chosen = _chosen(calls, sites, each)
     changed = with_mates(calls, chosen)
     neighbours, beside_ns = _grown(calls, sites, changed, pair.basis)
-    predicted, skipped = told.together, told.caveats
+    predicted, skipped = prediction.together, prediction.caveats
     if not asked.stated:
         every = np.ones(calls.height, dtype=bool) if not each else changed
         predicted, skipped = _measured(pair.before, sides, every)

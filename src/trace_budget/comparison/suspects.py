@@ -109,8 +109,8 @@ def predict(found: Findings, candidates: Sequence[Candidate], token: TokenInput,
         if one.saving.invalid:
             return Prediction(caveats=_contradicted([(candidates[0].id, one)]))
         limits = one.limits
-        told = Predicted("candidate", limits.naive, limits)
-        return Prediction(told, {candidates[0].id: limits.expected})
+        predicted = Predicted("candidate", limits.naive, limits)
+        return Prediction(predicted, {candidates[0].id: limits.expected})
     ranking = rank(found, CandidateSet(tuple(candidates), policy, token))
     naive = sum(row.alone.limits.naive for row in ranking.rows if row.chosen)
     usable = [row for row in ranking.rows if not row.alone.saving.invalid]

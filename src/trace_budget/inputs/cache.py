@@ -40,11 +40,11 @@ Stamp = list[int]
 
 def cache_folder() -> Path | None:
     """Where traces are kept: $TRACE_BUDGET_CACHE, else the user's cache folder; None when that variable says `off`."""
-    told = os.environ.get(FOLDER_VARIABLE)
-    if told and told.lower() == OFF:
+    named = os.environ.get(FOLDER_VARIABLE)
+    if named and named.lower() == OFF:
         return None
-    if told:
-        return Path(told)
+    if named:
+        return Path(named)
     with suppress(RuntimeError):  # a user without a home, as in containers
         return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "trace-budget"
     return None
@@ -81,13 +81,13 @@ def held_bytes(home: Path) -> int:
 def _stamp(path: Path) -> Stamp | None:
     """What changes whenever a file changes; None for what is too small to be kept, and for what is no plain file."""
     try:
-        told = path.stat()
+        status = path.stat()
     except OSError:
         return None
     pending = any(os.path.lexists(f"{path}-{part}") for part in ("wal", "journal"))
-    if not stat.S_ISREG(told.st_mode) or told.st_size < SMALLEST_BYTES or pending:
+    if not stat.S_ISREG(status.st_mode) or status.st_size < SMALLEST_BYTES or pending:
         return None
-    return [told.st_dev, told.st_ino, told.st_size, told.st_mtime_ns, told.st_ctime_ns]
+    return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
 def _usable(home: Path) -> bool:
@@ -96,10 +96,10 @@ def _usable(home: Path) -> bool:
     try:
         for room in rooms:
             room.mkdir(mode=0o700, parents=True, exist_ok=True)
-        told = [room.stat() for room in rooms]
+        status = [room.stat() for room in rooms]
     except OSError:
         return False
-    return all(each.st_uid == os.getuid() and not each.st_mode & 0o022 for each in told)
+    return all(each.st_uid == os.getuid() and not each.st_mode & 0o022 for each in status)
 
 
 def _digest_of_known(home: Path, path: Path, stamp: Stamp) -> str | None:

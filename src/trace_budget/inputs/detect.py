@@ -37,8 +37,8 @@ def _as_told(reader: Reader, recognising: list[Reader]) -> Reader:
         return reader
     like = " or ".join(other.name for other in recognising) or "no known format"
     text = f"read as {reader.name}, as --from says, but the content looks like {like}: figures may be of something else"
-    told = Caveat("format_forced", text, 1, "warning")
-    return replace(reader, read=lambda path, options: reader.read(path, options).with_caveats((told,)))
+    caveat = Caveat("format_forced", text, 1, "warning")
+    return replace(reader, read=lambda path, options: reader.read(path, options).with_caveats((caveat,)))
 
 
 def head_of(path: Path) -> Head:

@@ -46,8 +46,8 @@ def _companions(path: Path) -> list[Path]:
 
 def stamp_of(path: Path) -> tuple[int, ...]:
     """Size, times and number of a file: what differs when it was written again or replaced."""
-    told = path.stat()
-    return told.st_size, told.st_mtime_ns, told.st_ctime_ns, told.st_ino
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 @lru_cache(maxsize=256)

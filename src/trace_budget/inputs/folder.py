@@ -98,21 +98,21 @@ def chosen(path: Path, format: str | None, rank: int | None) -> tuple[tuple[Fold
     if rank is not None and len(job) > 1 and rank not in known:
         raise InputError("no such rank", where=str(path), expected=f"--rank with one of {known}", found=f"{rank}")
     first = next((one for one in job if one.rank == rank), job[0])
-    told: list[Caveat] = []
+    caveats: list[Caveat] = []
     if len(job) > 1:
         of = f" of {job[0].world_size}" if job[0].world_size else ""
         text = (
             f"the folder holds {len(job)}{of} ranks of one job: figures are of rank {first.rank} (--rank picks another)"
         )
-        told.append(Caveat("several_ranks", text, len(job)))
+        caveats.append(Caveat("several_ranks", text, len(job)))
     lost = [one.path.name for one in left_out if one.reason == LOST]
     if lost:
         text = f"the kernel traces these files belong to are not in the folder: {shown(lost)}"
-        told.append(Caveat("kernel_trace_missing", text, len(lost), "warning"))
+        caveats.append(Caveat("kernel_trace_missing", text, len(lost), "warning"))
     if left_out:
         named = [f"{one.path.relative_to(path)} ({one.reason})" for one in left_out]
-        told.append(Caveat("files_left_out", f"files of the folder left out: {shown(named)}", len(named)))
-    return (first, *(one for one in job if one is not first)), tuple(told)
+        caveats.append(Caveat("files_left_out", f"files of the folder left out: {shown(named)}", len(named)))
+    return (first, *(one for one in job if one is not first)), tuple(caveats)
 
 
 def _one_job(folder: Folder) -> tuple[tuple[FolderTrace, ...], list[LeftOut]]:

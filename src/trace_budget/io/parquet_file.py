@@ -88,8 +88,8 @@ def _opened(file: Path) -> Iterator[Any]:
 def _refuse_bomb(file: Path, metadata: Any) -> None:
     """A few bytes can stand for any number of equal values, so the rows count as well as the bytes that are stated."""
     size = file.stat().st_size
-    told = sum(metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups))
-    grown, bound = max(told, metadata.num_rows * metadata.num_columns * _VALUE_BYTES), limits().bound(size)
+    stated = sum(metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups))
+    grown, bound = max(stated, metadata.num_rows * metadata.num_columns * _VALUE_BYTES), limits().bound(size)
     if grown > bound:
         advice = f"If it is what you think it is, set {LIMIT_VARIABLE} to the bytes it may grow to."
         found = f"{grown} bytes from a file of {size}"

@@ -167,7 +167,7 @@ def _limited(low: float, expected: float, headroom: float | None, loop: str) -> 
 
 
 def _caveats(base: Schedule, contended: bool, loop: str) -> tuple[Caveat, ...]:
-    told = (
+    checks = (
         (
             contended,
             "contention_unmodelled",
@@ -193,7 +193,7 @@ def _caveats(base: Schedule, contended: bool, loop: str) -> tuple[Caveat, ...]:
             "no host waits in this trace: how much GPU time an asynchronous loop can lose is unknown",
         ),
     )
-    out = [Caveat(code, text, 1, "warning") for holds, code, text in told if holds]
+    out = [Caveat(code, text, 1, "warning") for holds, code, text in checks if holds]
     out += clock_caveats([line.clock for line, _ in (*base.lines, *base.others)])
     if base.sampled:
         text = (

@@ -33,8 +33,8 @@ def chosen_claims(found: Findings, wanted: Candidate | CandidateSet) -> tuple[Cl
 def _in_ops(candidate: Candidate) -> None:
     """Refuse what no op of a step shows: that only some requests run the new kernel, and costs of the step itself."""
     hit, per_step_us = candidate.change.hit_rate, candidate.change.per_step_us
-    told = {"a hit rate below 1": hit is not None and hit.low < 1, "a cost per step": bool(per_step_us)}
-    for what in (what for what, there in told.items() if there):
+    left_out = {"a hit rate below 1": hit is not None and hit.low < 1, "a cost per step": bool(per_step_us)}
+    for what in (what for what, there in left_out.items() if there):
         raise UsageError(
             "timeline draws one request that runs the new kernel", where=candidate.id, found=what,
             advice="Leave it out here; `project` takes it into account.",

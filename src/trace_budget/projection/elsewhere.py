@@ -25,13 +25,13 @@ def told_elsewhere(error: NoSuchKernelError, found: Findings, pattern: str) -> N
     if not places:
         return error
     calls = sum(count for count, _, _ in places)
-    told = "; ".join(f"{count} {where}" for count, where, _ in places[:MOST_TOLD])
+    listed = "; ".join(f"{count} {where}" for count, where, _ in places[:MOST_TOLD])
     options = list(dict.fromkeys(option for _, _, option in places if option))
     return NoSuchKernelError(
         "the counted steps do not run this kernel, but others do",
         where=error.where,
         expected=error.expected,
-        found=f"{calls} calls: {told}",
+        found=f"{calls} calls: {listed}",
         advice=f"{' or '.join(options)} counts them." if options else "Record with ranges around these steps.",
     )
 

@@ -95,8 +95,8 @@ def _verdict(first: Verdict, rows: Sequence[Reading]) -> Verdict:
     words = {row.verdict for row in rows if row.verdict != "INVALID"}
     if first.verdict == "INVALID" or len(words) <= 1:
         return first
-    told = "; ".join(f"{r.verdict} at {us_from_ns(r.token_ns):,.1f} us a token ({r.label})" for r in rows)
+    listed = "; ".join(f"{r.verdict} at {us_from_ns(r.token_ns):,.1f} us a token ({r.label})" for r in rows)
     options = " or ".join(dict.fromkeys(row.settle for row in rows))
-    why = f"the trace can be read in {len(rows)} ways, and they differ: {told}: {options} settles it"
+    why = f"the trace can be read in {len(rows)} ways, and they differ: {listed}: {options} settles it"
     blocker = Blocker(DIFFER, why, options)
     return replace(first, verdict="MARGINAL", reason=DIFFER, why=why, blockers=(blocker, *first.blockers))

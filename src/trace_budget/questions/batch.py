@@ -149,12 +149,12 @@ def _failure(report: Report, question: Question) -> TraceBudgetError | None:
     """InputError when files failed, NotInTraceError when no trace at all runs the kernels asked for."""
     from trace_budget.schema.documents.others import Batch
 
-    told = report.answered(Batch)
-    reasons = [row.reason for row in told.failures if row.outcome == "failed"]
+    answer = report.answered(Batch)
+    reasons = [row.reason for row in answer.failures if row.outcome == "failed"]
     if reasons:
         more = f"; and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
         text = "; ".join(reasons[:_SHOWN]) + more
         return InputError(f"{len(reasons)} files gave no answer, see the table failures: {text}")
-    if question.candidates and told.traces and not told.best:
+    if question.candidates and answer.traces and not answer.best:
         return NotInTraceError("no trace has any of the kernels asked for", expected="a kernel of the traces")
     return None

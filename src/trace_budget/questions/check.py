@@ -75,8 +75,8 @@ def _checked(trace: Trace, token_ns: float | None, scope: Scope) -> Checked:
         raise
     except NotInTraceError as error:
         return Checked(trace, None, (*trace.caveats, unusable(error.line())))
-    told = (*trace.caveats, *found.steps.caveats, *found.layers.caveats, *health(trace, found.steps, token_ns))
-    findings = tuple(dict.fromkeys(told))
+    caveats = (*trace.caveats, *found.steps.caveats, *found.layers.caveats, *health(trace, found.steps, token_ns))
+    findings = tuple(dict.fromkeys(caveats))
     return Checked(trace, found, findings)
 
 

@@ -148,8 +148,8 @@ def trace_of_events(file: EventFile, format_name: str, records: Records, **facts
 
     ROCm's and Hygon's profilers book the gap between kernels into the kernel, unless the facts say otherwise.
     """
-    told = replace(records, caveats=(*file.caveats, *records.caveats), lost=file.lost)
-    return trace_of(file, format_name, told, **{"dispatch_gap_in_duration": True, **facts})
+    complete = replace(records, caveats=(*file.caveats, *records.caveats), lost=file.lost)
+    return trace_of(file, format_name, complete, **{"dispatch_gap_in_duration": True, **facts})
 
 
 def strings(values: Sequence[str | None]) -> pl.Series:

@@ -69,5 +69,7 @@ def kernels_alone(rows: pl.DataFrame, column: str) -> tuple[pl.DataFrame, tuple[
     is_other = rows[column].cast(pl.String).to_frame("name").select(other).to_series()
     text = "sums of copies, fills and API calls among those of kernels are left out"
     count = int(is_other.sum())
-    told = (Caveat("other_sums_left_out", text, count, "note", str(rows.filter(is_other)[column][0])),) if count else ()
-    return rows.filter(~is_other), told
+    caveats = (
+        (Caveat("other_sums_left_out", text, count, "note", str(rows.filter(is_other)[column][0])),) if count else ()
+    )
+    return rows.filter(~is_other), caveats

@@ -80,7 +80,7 @@ def estimate_report(
     )
     serves = (Served(US_PER_S / token_us, None, 1).line_with(result.pct),) if token_us > 0 else ()
     note = Line("an upper bound from stated figures: no overlap, no launch limits, nothing lost in integration", "dim")
-    told = documents.Estimate(
+    estimate = documents.Estimate(
         saving_us_per_call=saving_us,
         calls_per_step=result.calls,
         hit_rate=documents.HitRate(hit.low, hit.high, "user"),
@@ -94,10 +94,10 @@ def estimate_report(
         target_pct=target_pct,
         required_us_per_call=result.required_us_per_call,
     )
-    frame = pl.DataFrame({key: [value] for key, value in asdict(told).items() if isinstance(value, int | float)})
+    frame = pl.DataFrame({key: [value] for key, value in asdict(estimate).items() if isinstance(value, int | float)})
     table = Table("estimate", "", _estimate_columns(target_pct), frame, 0)
     lines = (*(Line(text) for text in answer), *serves, note)
-    return Report("trace-budget/estimate/1", told, None, lines, (table,))
+    return Report("trace-budget/estimate/1", estimate, None, lines, (table,))
 
 
 def _estimate_columns(target_pct: float) -> tuple[TableColumn, ...]:

@@ -42,8 +42,8 @@ def mixture_report(found: Findings, mixture: Mixture, policy: Policy) -> Report:
     rows = pl.DataFrame([*phases, _row(WHOLE, 1.0, mixture.step_ns, mixture.saved_ns)])
     keys = Phase.__struct_fields__
     parts = convert([{key: row[key] for key in keys} for row in phases], list[Phase])
-    told = documents.Mixture(us_from_ns(mixture.step_ns), pct_of(weighted), parts)
-    answer = replace_fields(whole.answered(Verdict), phase=mixture.main_phase, mixture=told)
+    mixed = documents.Mixture(us_from_ns(mixture.step_ns), pct_of(weighted), parts)
+    answer = replace_fields(whole.answered(Verdict), phase=mixture.main_phase, mixture=mixed)
     saving, others = base.tables[0], whole.tables[1:]
     title = "; ".join(filter(None, (f"phase {mixture.main_phase}", saving.title)))
     tables = (Table("mixture", "", COLUMNS, rows), replace(saving, title=title), *others)

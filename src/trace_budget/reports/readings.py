@@ -56,8 +56,8 @@ def lines(found: Findings) -> tuple[Line, ...]:
     for number, one in enumerate((found, *found.others), 1):
         steps = one.steps
         out.append(Line(f"reading {number}: {described(steps)}, {show_us(us_from_ns(steps.step_ns))} us"))
-        out += [Line(f"  for: {told}", "dim") for told in steps.says]
-        out += [Line(f"  against: {told}", "dim") for told in steps.denies]
+        out += [Line(f"  for: {reason}", "dim") for reason in steps.says]
+        out += [Line(f"  against: {reason}", "dim") for reason in steps.denies]
         if found.others:
             out.append(Line(f"  to choose it: {steps.settle or f'--reading {number}'}", "dim"))
     return tuple(out)

@@ -51,8 +51,8 @@ def _warned(caveats: Sequence[Caveat], twins: Sequence[str]) -> tuple[Caveat, ..
         "kernel names hold bytes that are not UTF-8 and may be other kernels of this trace, damaged: those have more"
         " calls than are counted"
     )
-    told = Caveat(CODE, text, len(twins), "warning", twins[0])
-    return (told, *(caveat for caveat in caveats if caveat.code != CODE))
+    all_of_them = Caveat(CODE, text, len(twins), "warning", twins[0])
+    return (all_of_them, *(caveat for caveat in caveats if caveat.code != CODE))
 
 
 def _names(trace: Trace) -> list[str]:

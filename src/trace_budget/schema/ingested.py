@@ -65,10 +65,10 @@ def _encoded(name: str, frame: pl.DataFrame) -> bytes:
 
 def from_frames(path: str, frames: Mapping[str, pl.DataFrame]) -> Trace:
     """The Trace of a folder's tables, under the path of the folder. TypeError when a fact is of another type."""
-    told = frames[FACTS.name].schema
+    stored = frames[FACTS.name].schema
     for column in FACTS.columns:
-        if told[column.name] != column.dtype:
-            raise TypeError(f"{FACTS.name}.{column.name} is {told[column.name]}, not {column.dtype}")
+        if stored[column.name] != column.dtype:
+            raise TypeError(f"{FACTS.name}.{column.name} is {stored[column.name]}, not {column.dtype}")
     facts: dict[str, Any] = frames[FACTS.name].row(0, named=True)
     tables = {spec.name: frames[spec.name] for spec in TABLES}
     caveats = tuple(Caveat(**caveat) for caveat in facts["caveats"])

@@ -97,11 +97,11 @@ def taking_turns(codes: Int64Array, names: Names) -> Int64Array | None:
     """
     opens = np.flatnonzero(names.are("norms", codes))
     mixes, acts = (_counts(names.are(role, codes), opens) > 0 for role in ("mixers", "activations"))
-    told = np.flatnonzero(mixes | acts)
-    if told.size < 2 * CORE or not np.array_equal(mixes[told], np.arange(told.size) % 2 == 0):
+    marked = np.flatnonzero(mixes | acts)
+    if marked.size < 2 * CORE or not np.array_equal(mixes[marked], np.arange(marked.size) % 2 == 0):
         return None
     # A layer begins right behind the MLP of the one before: norms of queries and keys may come first.
-    found: Int64Array = opens[np.concatenate((told[:1], told[1:-1:2] + 1))]
+    found: Int64Array = opens[np.concatenate((marked[:1], marked[1:-1:2] + 1))]
     return found
 
 

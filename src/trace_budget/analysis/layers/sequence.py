@@ -160,9 +160,9 @@ def _as_turns_tell(codes: Int64Array, parts: list[_Found], room: tuple[int, int]
     starts = turns + room[0]
     longest = max(parts, key=lambda part: part.starts.size).piece
     rest = codes[int(starts[-1]) : room[1]]
-    told = np.flatnonzero(names.are("activations", rest))
+    marked = np.flatnonzero(names.are("activations", rest))
     norms = np.flatnonzero(names.are("norms", rest))
-    stop = next((at for at in norms.tolist() if at > told[-1]), rest.size)
+    stop = next((at for at in norms.tolist() if at > marked[-1]), rest.size)
     return [_Found(replace(longest, layers=starts.size), starts, int(starts[-1]) + stop)]
 
 

@@ -148,8 +148,8 @@ def _encoder(text: Mapping[str, Any]) -> list[Stack]:
 def _caveats(values: Mapping[str, Any], family: str, count: int | None, types: int) -> tuple[Caveat, ...]:
     out = []
     if not family.startswith(FAMILIES):
-        told = f"model_type {family} is not known"
-        text = f"{told}: its layers are read as those of other models (num_hidden_layers, layer_types)"
+        unknown = f"model_type {family} is not known"
+        text = f"{unknown}: its layers are read as those of other models (num_hidden_layers, layer_types)"
         out.append(Caveat("model_family_unknown", text, 1, "note", str(values.get("model_type", ""))))
     if count and count != types:
         text = f"the configuration names {count} layers, but types of {types}: the types count"

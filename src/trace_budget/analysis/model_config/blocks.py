@@ -24,9 +24,9 @@ def types_of(text: Mapping[str, Any], family: str, count: int | None) -> tuple[s
     if count is None or count > MOST:
         return None
     layers = range(count)
-    for told in (_by_ids(text), _by_periods(text, family)):
-        if told is not None:
-            return tuple(told(layer) for layer in layers)
+    for found in (_by_ids(text), _by_periods(text, family)):
+        if found is not None:
+            return tuple(found(layer) for layer in layers)
     return (FULL,) * count
 
 

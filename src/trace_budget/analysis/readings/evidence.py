@@ -27,8 +27,8 @@ def evidence(
     if frame.height > 1:
         classes = frame.group_by("class_index").len()
         again = classes.filter(pl.col("len") > 1)["len"].sum() / frame.height
-        told = f"{100 * again:.0f} % of them run the kernels of another one"
-        (says if again >= MOST else denies).append(told)
+        detail = f"{100 * again:.0f} % of them run the kernels of another one"
+        (says if again >= MOST else denies).append(detail)
         idle = _idle_at_borders(frame)
         if idle is not None and idle >= LITTLE:
             says.append(f"{100 * idle:.0f} % of the idle time lies between them")

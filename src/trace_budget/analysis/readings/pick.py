@@ -23,11 +23,11 @@ def picked(readings: list[Steps], scope: Scope, trace: Trace) -> Steps:
     first, *others = readings
     if not others:
         return first
-    told = "; ".join(
+    listed = "; ".join(
         f"{number}. {described(one)}: {us_from_ns(one.step_ns):,.1f} us" for number, one in enumerate(readings, 1)
     )
     text = (
-        f"the trace can be read in {len(readings)} ways ({told}); figures are of the first"
+        f"the trace can be read in {len(readings)} ways ({listed}); figures are of the first"
         f" ({' or '.join(dict.fromkeys(one.settle for one in readings if one.settle))} settles it)"
     )
     caveat = Caveat("several_readings", text, len(readings), "warning")

@@ -217,8 +217,8 @@ def _row_name(found: FoundSteps, pieces: Pieces, row: range) -> str:
 def _row_parsed(parsed: list[Parsed], row: range, speculative: bool) -> Parsed:
     """What a row of pieces is: the phase they share; a cycle with a verify or draft in it makes tokens: decode."""
     phases = {parsed[index].phase for index in row}
-    told = next((parsed[i] for i in row if parsed[i].phase == "verify"), parsed[row.start])
-    told = next((parsed[i] for i in row if parsed[i] is not UNKNOWN), told) if told is UNKNOWN else told
+    chosen = next((parsed[i] for i in row if parsed[i].phase == "verify"), parsed[row.start])
+    chosen = next((parsed[i] for i in row if parsed[i] is not UNKNOWN), chosen) if chosen is UNKNOWN else chosen
     if speculative and phases & {"verify", "draft", "decode"}:
-        return replace(told, phase="decode")
-    return told
+        return replace(chosen, phase="decode")
+    return chosen

@@ -92,11 +92,11 @@ def _mixed(steps: Steps) -> list[Steps]:
         pl.when(joins).then(pl.lit("")).otherwise("why_out").alias("why_out"), (pl.col("used") | joins).alias("used")
     )
     names = " and ".join(sorted(set(frame.filter("used")["phase"].to_list())))
-    told = f"{100 * share:.0f} % of the device time is in other phases"
+    detail = f"{100 * share:.0f} % of the device time is in other phases"
     mix = replace(
         steps, frame=frame, method=f"{steps.method}, mean over {names} steps",
-        says=(*steps.says, told), settle="--weights PHASE=SHARE,…",
+        says=(*steps.says, detail), settle="--weights PHASE=SHARE,…",
     )  # fmt: skip
-    alone = replace(steps, denies=(*steps.denies, told), settle="--phase decode")
+    alone = replace(steps, denies=(*steps.denies, detail), settle="--phase decode")
     has_mixed = (others["phase"] == "mixed").any()
     return [mix, alone] if has_mixed else [alone, mix]

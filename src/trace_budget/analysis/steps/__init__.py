@@ -53,10 +53,10 @@ def _steps_of(
     whole, barren = _closed(trace, found)
     frame = frame.with_columns(pl.Series("whole", whole), pl.Series("barren", barren))
     frame, phase, more = choose(trace, frame, scope, found.op_step, found.cut_off)
-    told = (*caveats, *found.caveats, *more, *_outside(trace, in_scope, found))
+    all_caveats = (*caveats, *found.caveats, *more, *_outside(trace, in_scope, found))
     says, denies = evidence(trace, in_scope, found, frame)
     return Steps(
-        frame, found.op_step, device, phase, found.method, found.confidence, told,
+        frame, found.op_step, device, phase, found.method, found.confidence, all_caveats,
         level=found.level, op_pass=found.op_pass, says=says, denies=denies, settle=found.settle,
     )  # fmt: skip
 

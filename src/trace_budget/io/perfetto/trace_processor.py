@@ -177,8 +177,8 @@ class _Server:
         raise self.lost()
 
     def _told_port(self) -> int:
-        told = _TOLD_PORT.search(os.pread(self._log.fileno(), _LOG_TAIL_BYTES, 0))
-        return int(told[1]) if told else 0
+        match = _TOLD_PORT.search(os.pread(self._log.fileno(), _LOG_TAIL_BYTES, 0))
+        return int(match[1]) if match else 0
 
     def _tail(self) -> str:
         size = os.fstat(self._log.fileno()).st_size

@@ -82,11 +82,11 @@ class Scanner:
     def __call__(self, segment: bytearray) -> Scanned | None:
         """What a segment (`[`, events, `]`, perhaps text behind it) holds; None when it is to be read in Python."""
         tables = self._tables(len(segment))
-        told = (ctypes.c_int64 * _TOLD)()
+        facts = (ctypes.c_int64 * _TOLD)()
         text = (ctypes.c_char * len(segment)).from_buffer(segment)
-        self._function(text, ctypes.c_size_t(len(segment)), *tables.arguments, told)
+        self._function(text, ctypes.c_size_t(len(segment)), *tables.arguments, facts)
         del text  # it forbids to resize the segment
-        state, elements, rows, odds, texts, stop, kinds_seen = told
+        state, elements, rows, odds, texts, stop, kinds_seen = facts
         places, found = tables.odds[:odds], tables.rows[:rows].copy()
         odd = None if state == _DECLINED else _decoded(segment, places)
         if odd is None:

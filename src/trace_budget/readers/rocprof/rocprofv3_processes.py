@@ -19,8 +19,8 @@ def with_pids(ops: pl.DataFrame, host: Sequence[pl.DataFrame], where: str) -> tu
     """
     rows = pl.concat([frame.select("guid", "tid", "pid") for frame in host]).unique(maintain_order=True)
     found = _looked_up(_looked_up(ops, rows, "guid"), rows, "tid")
-    numbered, told = _by_guid_alone(found)
-    return (numbered, told) if told else with_processes(numbered, host[0], ("device",), where, _ADVICE)
+    numbered, caveats = _by_guid_alone(found)
+    return (numbered, caveats) if caveats else with_processes(numbered, host[0], ("device",), where, _ADVICE)
 
 
 def _looked_up(ops: pl.DataFrame, rows: pl.DataFrame, column: str) -> pl.DataFrame:

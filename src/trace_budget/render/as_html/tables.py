@@ -58,8 +58,8 @@ def _caveat(caveat: Caveat) -> str:
     count = f" ({caveat.count:,} times)" if caveat.count != 1 else ""
     first = f' <span class="dim">First: {text(caveat.example)}</span>' if caveat.example else ""
     kind = text(caveat.severity)
-    told = f"<b>{kind}</b> <code>{text(caveat.code)}</code>{count}: {text(caveat.text)}{first}"
-    return f'<li class="{kind}">{told}</li>'
+    html = f"<b>{kind}</b> <code>{text(caveat.code)}</code>{count}: {text(caveat.text)}{first}"
+    return f'<li class="{kind}">{html}</li>'
 
 
 def table(shown: Table) -> str:
