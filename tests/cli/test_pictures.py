@@ -97,3 +97,14 @@ def test_the_dots_of_threshold_are_its_rows(run: Run, tmp_path: Path) -> None:
         needs = "-" if row["required_speedup"] is None else f"{row['required_speedup']:.2f}x"
         assert any(f" {needs} {row['can']}" in (title or "") for title in titles), row["kernel"]
     assert len(titles) == len(said)
+
+
+def test_a_figure_without_a_plot_is_refused(run: Run) -> None:
+    result = run("project", SEED, "-k", "gdn_fused", "-s", "3", "--figure", "tornado")
+    assert (result.code, result.out) == (2, b"")
+    assert "--figure says what --plot draws" in result.line
+    fused = ("project", SEED, "--replace", "gdn_fused,gdr_split", "--new-us", "24", "--plot", "-")
+    drawn = run(*fused, "--figure", "waterfall")
+    assert drawn.code == 0
+    assert "us x 48 calls" in drawn.out.decode().splitlines()[-8]
+    assert run(*fused).code == 2

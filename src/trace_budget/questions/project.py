@@ -50,7 +50,7 @@ Plot = Annotated[Path | None, plot_option("Also draw a picture of the answer (-:
 PICTURES = ("curve", "waterfall", "tornado")
 FUSED_PICTURES = ("waterfall",)
 Figure = Annotated[
-    str,
+    str | None,
     option("Output", "--figure", parse=one_of(*PICTURES), metavar="|".join(PICTURES),
            text="Which picture --plot draws: what every saving is worth; from the product to what is left; what is "
            "assumed."),
@@ -210,7 +210,7 @@ def command(
     inputs: Inputs,
     fail_unless: Gate = None,
     plot: Plot = None,
-    figure: Figure = "curve",
+    figure: Figure = None,
     with_rank: OtherRanks = None,
     weights: Weights = None,
     force: Force = False,
@@ -229,14 +229,17 @@ def command(
         if is_stated(change, bench) or not selection.kernel:
             raise
         raise _and_the_kernel(error, trace, selection, scope, inputs) from error
+    if figure is not None and plot is None:
+        raise UsageError("--figure says what --plot draws", expected="--plot FILE", found="none")
+    drawn = figure or PICTURES[0]
     if plot is not None:
-        _refuse_plot(plot, candidate, with_rank, weights, force, figure)
+        _refuse_plot(plot, candidate, with_rank, weights, force, drawn)
     read, *beside = inputs.open_ranks(trace)
     if plot is not None and beside:
         raise UsageError("--plot draws the curve of one rank", expected="one file as TRACE", found=f"{trace}, a folder")
     others = [*beside, *(inputs.open(path) for path in with_rank or ())]
     report = project(read, selection, change, scope, token, policy, others=others, weights=weights, bench=bench)
-    files = plotted(plot, lambda: picture_of(read, candidate, scope, token, policy, figure))
+    files = plotted(plot, lambda: picture_of(read, candidate, scope, token, policy, drawn))
     return Answer(report, files, gate(lambda: report.answered(Verdict).verdict, fail_unless, VERDICTS))
 
 
