@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from trace_budget.text import cells, cut_distinct, cut_middle, safe
+from trace_budget.text import cells, cut_distinct, cut_middle, safe, wrapped
 
 ANY = st.text(st.characters(), max_size=80)
 
@@ -63,3 +63,12 @@ def test_the_cut_moves_to_where_names_differ() -> None:
 def test_wide_and_combining_characters() -> None:
     assert cells("融合") == cell_len("融合") == 4
     assert cells("e\u0301") == cell_len("e\u0301") == 1
+
+
+def test_no_number_is_parted_from_its_unit() -> None:
+    text = "one short kernel (4.399 us) a call, 2,978.6 a device (batch 32), 0.5 % of it"
+    for width in range(20, 80):
+        lines = wrapped(text, width, "  ")
+        assert " ".join(line.strip() for line in lines) == text
+        for pair in ("4.399 us", "2,978.6 a device", "batch 32", "0.5 %"):
+            assert any(pair in line for line in lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 import unicodedata
 from collections.abc import Sequence
 from os.path import commonprefix
@@ -12,6 +13,10 @@ CONTROL_PATTERN = (
     "[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
 )
 _UNSAFE = re.compile(CONTROL_PATTERN[:-1] + "\ud800-\udfff]")
+_UNIT = re.compile(
+    r"(?<=[0-9]) (?=(?:us|ms|ns|s|%|x|calls?|tokens/s|steps?|layers|a device)\b|%)"
+    r"|(?<=[0-9] a) (?=device)|(?<=batch) (?=[0-9])"
+)
 ELLIPSIS = "…"
 
 
@@ -36,6 +41,13 @@ def _cells_of(char: str) -> int:
     if unicodedata.combining(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """The text on lines of at most `width`, further ones indented; no number is parted from its unit."""
+    kept = _UNIT.sub("\u00a0", text)
+    lines = textwrap.wrap(kept, width, subsequent_indent=indent, break_on_hyphens=False)
+    return [line.replace("\u00a0", " ") for line in lines]
 
 
 def cut_middle(text: str, width: int) -> str:

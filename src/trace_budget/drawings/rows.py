@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trace_budget.drawings import shapes
-from trace_budget.text import safe, shortened
+from trace_budget.text import safe, shortened, wrapped
 
 EDGE = 14
 HEAD = 52  # px of title and subtitle
@@ -83,6 +82,6 @@ def _sample(shape: str, kind: str, x: float, y: float) -> str:
 def lines(width: int, top: float, texts: Sequence[str]) -> tuple[list[str], float]:
     """Lines of small text, wrapped to the width; and where they end."""
     size = int((width - 2 * EDGE) / shapes.SMALL_PX)
-    wrapped = [line for one in texts for line in textwrap.wrap(safe(one), size, subsequent_indent="  ")]
-    parts = [shapes.text(EDGE, top + 12 + 17 * index, line, "small") for index, line in enumerate(wrapped)]
-    return parts, top + 17 * len(wrapped) + 8
+    split = [line for one in texts for line in wrapped(safe(one), size, "  ")]
+    parts = [shapes.text(EDGE, top + 12 + 17 * index, line, "small") for index, line in enumerate(split)]
+    return parts, top + 17 * len(split) + 8

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from trace_budget.drawings import axis, rows, shapes
 from trace_budget.drawings.plain import PlainRow, Span, plain_rows
 from trace_budget.drawings.rows import Row
 from trace_budget.labels import labels
 from trace_budget.schema.pictures import Swing, Tornado
+from trace_budget.text import wrapped
 from trace_budget.units import show_pct
 
 SAME_PCT = 1e-9
@@ -52,10 +51,7 @@ def text(picture: Tornado, width: int = 80) -> str:
         for swing in moving
     ]
     marks = [(scale.at(picture.expected_pct), "●"), (scale.at(picture.target_pct), "|")]
-    ends = [
-        textwrap.fill(_told_ends(swing), width, subsequent_indent="  ", break_on_hyphens=False)
-        for swing in picture.swings
-    ]
+    ends = [line for swing in picture.swings for line in wrapped(_told_ends(swing), width, "  ")]
     foot = f"● expected: {show_pct(picture.expected_pct)}  | wanted: {show_pct(picture.target_pct)}"
     title = f"What is assumed: {_name(picture, width - 18)}"
     return "\n".join([plain_rows(title, drawn, width, marks, foot), *ends])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
-import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -16,12 +14,8 @@ from trace_budget.contracts import Renderer
 from trace_budget.schema.cells import ShownColumn, hidden_rows, shown_columns
 from trace_budget.schema.report import Line, Report, Table
 from trace_budget.schema.trace import SEVERITIES, Caveat
-from trace_budget.text import cells, safe, shortened
+from trace_budget.text import cells, safe, shortened, wrapped
 
-_UNIT = re.compile(
-    r"(?<=[0-9]) (?=(?:us|ms|ns|s|%|x|calls?|tokens/s|steps?|layers|a device)\b|%)"
-    r"|(?<=[0-9] a) (?=device)|(?<=batch) (?=[0-9])"
-)
 WIDTH = 80
 GAP = 2
 NARROWEST_TEXT = 16
@@ -84,14 +78,7 @@ def _wrapped(text: str, width: int) -> str:
     if cells(text) <= width:
         return text
     indent = " " * (len(text) - len(text.lstrip()) + 2)
-    return "\n".join(_lines_of(text, width, indent))
-
-
-def _lines_of(text: str, width: int, indent: str = "") -> list[str]:
-    """The text on lines of at most `width`; no number is parted from its unit."""
-    kept = _UNIT.sub("\u00a0", text)
-    lines = textwrap.wrap(kept, width, subsequent_indent=indent, break_on_hyphens=False)
-    return [line.replace("\u00a0", " ") for line in lines]
+    return "\n".join(wrapped(text, width, indent))
 
 
 def _caveat_lines(caveats: tuple[Caveat, ...]) -> list[Line]:
@@ -191,7 +178,7 @@ def _cell_lines(column: ShownColumn, width: int) -> list[list[str]]:
     if column.numeric:
         return [[cell] for cell in column.cells]
     if column.prose:
-        return [_lines_of(cell, width) or [""] for cell in column.cells]
+        return [wrapped(cell, width) or [""] for cell in column.cells]
     return [[cell] for cell in column.short(width)]
 
 
