@@ -20,6 +20,7 @@ from trace_budget.schema.options import Change, Policy, Range, TokenInput
 from trace_budget.schema.pictures import Swing, Tornado
 from trace_budget.units import ms_from_ns, show_count, show_pct, show_us, us_from_ns
 
+SHORTEST = 1e-6  # of a call, or us: what no kernel is
 ENDS = (1 - KAPPA_LIMIT, 1 + KAPPA_LIMIT)  # how far off a stated time may be before a baseline refuses it
 
 
@@ -69,11 +70,16 @@ def _gross_us(base: Projection, end: str) -> float:
     return us_from_ns(getattr(base.saving.mean_ns, end) + cost_per_call_ns(base.candidate))
 
 
-def _stated(change: Change, saving_us: float) -> Change:
-    return replace(
-        change, saving_us=max(saving_us, 0.0), new_us=None, speedup=None, free=False, proxy_us=None, baseline_us=None,
-        saving_ci_us=None, clip=True,
-    )  # fmt: skip
+def _saving(case: _Case, us: float) -> Change:
+    """The change with `us` saved per call on average: a ratio stays one, a new time one, anything else is a saving."""
+    change, expected = case.change, _gross_us(case.base, "expected")
+    plain = replace(change, free=False, proxy_us=None, baseline_us=None, saving_ci_us=None)
+    if change.speedup is not None and expected:
+        left = 1 - us / expected * (1 - 1 / change.speedup)
+        return replace(plain, speedup=1 / max(left, SHORTEST))
+    if change.new_us is not None and change.baseline_us is None:
+        return replace(plain, new_us=max(change.new_us + expected - us, SHORTEST))
+    return replace(plain, saving_us=max(us, 0.0), new_us=None, speedup=None, clip=True)
 
 
 def _saved(case: _Case) -> Swing:
@@ -86,7 +92,7 @@ def _saved(case: _Case) -> Swing:
     if base.saving.kappa is None and change.proxy_us is None:
         low, high = min(low, ENDS[0] * middle), max(high, min(ENDS[1] * middle, us_from_ns(base.required.ceiling_ns)))
         told = "without --baseline-us"
-    shares = [one.pct.expected for one in case.each(_stated(change, low), _stated(change, high))]
+    shares = [one.pct.expected for one in case.each(_saving(case, low), _saving(case, high))]
     return _swing("Q1", [base.pct.expected, *shares], f"{show_us(low)} to {show_us(high)} us, {told}")
 
 
@@ -151,7 +157,7 @@ def _requests(case: _Case) -> Swing:
 def _overlap(case: _Case) -> Swing:
     """What the replay leaves open, with everything else as expected."""
     base = case.base
-    change = case.change if case.change.free else _stated(case.change, _gross_us(base, "expected"))
+    change = case.change if case.change.free else _saving(case, _gross_us(base, "expected"))
     share = hit_of(base)
     one = case.each(replace(change, hit_rate=Range(share, share)))[0]
     low = one.pct.low if not case.change.free else one.pct.expected
