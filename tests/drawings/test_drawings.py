@@ -79,6 +79,8 @@ EVERY = (cascade(), forest(), tornado(), needed(), one_layer(), *OF_PAGES)
 def test_every_text_is_inside_and_none_is_small(picture: Drawn, width: int) -> None:
     root = tree(drawings.svg(picture, width))
     height = float(root.attrib["height"])
+    lefts: dict[float, float] = {}
+    rights: dict[float, float] = {}
     assert root.attrib["viewBox"] == f"0 0 {width} {root.attrib['height']}"
     for element in root.iter("{http://www.w3.org/2000/svg}text"):
         size = (7.0 if "small" in (element.get("class") or "") else 8.1) * len(element.text or "")
@@ -86,6 +88,11 @@ def test_every_text_is_inside_and_none_is_small(picture: Drawn, width: int) -> N
         x, y = float(element.attrib["x"]) + begin, float(element.attrib["y"])
         assert -4 <= x <= x + size <= width + 8, element.text
         assert 10 <= y <= height, element.text
+        if element.get("text-anchor") == "end" and x > width / 3:
+            rights[y] = x
+        elif x < 20:
+            lefts[y] = x + size
+    assert [y for y in rights if lefts.get(y, 0.0) > rights[y] + 8] == []
     assert 12 * 420 / drawings.WIDTH > 7.5  # px of the smallest text where a picture is shrunk to a phone's width
 
 

@@ -23,7 +23,7 @@ def svg(picture: Curve, width: int = 640, dark: bool | None = True) -> str:
     across, up = scales(picture, width)
     title = shortened(picture.kernel, int(rows.room(width) * 0.9))
     legend, end = rows.key(width, up.first + rows.FOOT + 12, _entries(picture))
-    parts = [*rows.head(width, title, _under(picture)), *_axes(across, up), *_areas(picture, across, up)]
+    parts = [*rows.head(width, title, *_under(picture)), *_axes(across, up), *_areas(picture, across, up)]
     return shapes.document(
         width, end, picture.kernel, in_words(picture), [*parts, *_lines(picture, across, up), *legend], dark
     )
@@ -86,8 +86,13 @@ def _candidate(picture: Curve) -> str:
     return f"{show_us(at.saving_us)} us saved a call: {show_pct(at.expected_pct)} ({low} to {high})"
 
 
-def _under(picture: Curve) -> str:
-    return f"{_candidate(picture)} of {show_us(picture.token_us)} us{_partial(picture)}"
+def _under(picture: Curve) -> tuple[str, ...]:
+    """The same in fewer and fewer words."""
+    full = f"{_candidate(picture)} of {show_us(picture.token_us)} us{_partial(picture)}"
+    if picture.stated is None:
+        return (full, _candidate(picture))
+    brief = f"{show_us(picture.stated.saving_us)} us a call: {show_pct(picture.stated.expected_pct)}{_partial(picture)}"
+    return full, f"{_candidate(picture)}{_partial(picture)}", brief
 
 
 def _axes(across: axis.Axis, up: axis.Axis) -> Iterator[str]:

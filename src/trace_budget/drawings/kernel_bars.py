@@ -23,7 +23,12 @@ def svg(picture: KernelBars, width: int = 640, dark: bool | None = True) -> str:
     columns = ("kernel", "us_per_step", "pct_of_step", "cumulative_pct", "matched")
     shown = frame.select(columns).rows()
     named = labels(frame["kernel"].to_list(), min(rows.room(width) - 24, WIDEST))
-    parts = rows.head(width, "Where the time of a step goes", "the shade is the share of all kernel time up to there")
+    parts = rows.head(
+        width,
+        "Where the time of a step goes",
+        "the shade is the share of all kernel time up to there",
+        "the shade adds up their shares",
+    )
     for index, (_, _, _, cumulative, _) in enumerate(shown):
         if cumulative is not None:
             parts.append(shapes.bar(shade.first, shade.at(cumulative), rows.row_top(index, PITCH), PITCH, "grid-fill"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from trace_budget.drawings import axis, rows, shapes
 from trace_budget.drawings.plain import PlainRow, Span, plain_rows
+from trace_budget.drawings.rows import Row
 from trace_budget.errors import OutputError
 from trace_budget.labels import labels
 from trace_budget.schema.pictures import Needed
@@ -41,7 +42,12 @@ def svg(picture: Needed, width: int = 640, dark: bool | None = True) -> str:
     up = axis.LogAxis(1.0, MOST_SPEEDUP, bottom, top + 18)
     named = labels([one.kernel for one in dots[:NAMED]], max(rows.room(width) - 30, 16), picture.among)
     parts = [
-        *rows.head(width, f"What it takes for {show_pct(picture.target_pct)} of a token", _under(picture, dots)),
+        *rows.head(
+            width,
+            f"What it takes for {show_pct(picture.target_pct)} of a token",
+            _under(picture, dots),
+            "share and needed speed-up",
+        ),
         *_frame(across, up, top, bottom),
         *_lines(picture, across, up, top),
         *_points(dots, across, up, top),
@@ -49,7 +55,10 @@ def svg(picture: Needed, width: int = 640, dark: bool | None = True) -> str:
     entries = [("dot", KINDS[word], text) for word, text in WORDS.items() if any(one.can == word for one in dots)]
     entries += [("line", "muted line", "needed"), ("line", "muted line dash", f"with {picture.dilution:g} left")]
     legend, end = rows.key(width, bottom + rows.FOOT + 12, entries)
-    listed, end = _list(width, end + 4, dots, named)
+    entries_below = [
+        Row(f"{n} {name}", _figure(one)) for n, (name, one) in enumerate(zip(named, dots, strict=False), 1)
+    ]
+    listed, end = rows.listed(width, end + 4, entries_below)
     return shapes.document(
         width, end, "Needed speed-up against share", in_words(picture), [*parts, *legend, *listed], dark
     )
@@ -145,13 +154,3 @@ def _points(dots: Sequence[_Dot], across: axis.LogAxis, up: axis.LogAxis, top: f
             numbers.append((x, y))
             parts.append(shapes.text(x, y + (22 if one.speedup is None else -9), str(place), "small", "middle"))
     return parts
-
-
-def _list(width: int, top: float, dots: Sequence[_Dot], named: Sequence[str]) -> tuple[list[str], float]:
-    parts = []
-    for place, (one, name) in enumerate(zip(dots, named, strict=False), 1):
-        y = top + 20 * place
-        parts += [
-            shapes.text(rows.EDGE, y, f"{place} {name}", ""), shapes.text(width - rows.EDGE, y, _figure(one), "", "end")
-        ]  # fmt: skip
-    return parts, top + 20 * len(named) + 12

@@ -8,6 +8,7 @@ import polars as pl
 
 from trace_budget.drawings import axis, rows, shapes
 from trace_budget.drawings.plain import PlainRow, Span, plain_rows
+from trace_budget.drawings.rows import Row
 from trace_budget.labels import labels
 from trace_budget.schema.pictures import OneLayer
 from trace_budget.units import show_us
@@ -22,7 +23,9 @@ def svg(picture: OneLayer, width: int = 640, dark: bool | None = True) -> str:
     scale = axis.Axis(0.0, picture.end_us or 1.0, rows.EDGE, width - rows.EDGE)
     bottom = rows.HEAD + 6.0 + LANE * len(picture.rows) + (18 * len(picture.rows) if len(picture.rows) > 1 else 0)
     parts = [
-        *rows.head(width, _title(picture), _under(picture)),
+        *rows.head(
+            width, _title(picture), _under(picture), f"{picture.bars.height} ops in {show_us(picture.end_us)} us"
+        ),
         *axis.below(scale, rows.HEAD, bottom, "us since the layer begins"),
         *_bars(picture, scale),
     ]
@@ -89,18 +92,13 @@ def _top(row: int, several: bool) -> float:
 
 def _list(picture: OneLayer, width: int, top: float) -> tuple[list[str], float]:
     kernels = picture.kernels.head(MOST_NAMES)
-    shown = kernels.select("kernel", "calls", "us", "number", "matched").rows()
-    figures = [_figure(calls, us) for _, calls, us, _, _ in shown]
-    named = labels(kernels["kernel"].to_list(), max(rows.room(width, max(figures, key=len)) - 6, 16), picture.among)
-    parts = []
-    for place, (name, figure, row) in enumerate(zip(named, figures, shown, strict=True), 1):
-        y, kind = top + 20 * place, "title" if row[4] else ""
-        parts += [
-            shapes.text(rows.EDGE, y, f"{row[3]} {name}", kind), shapes.text(width - rows.EDGE, y, figure, kind, "end")
-        ]  # fmt: skip
-    end = top + 20 * len(shown) + 12
-    return (
-        (parts, end)
-        if not _more(picture)
-        else ([*parts, shapes.text(rows.EDGE, end + 8, _more(picture), "small")], end + 20)
-    )
+    shown = kernels.select("number", "calls", "us", "matched").rows()
+    named = labels(kernels["kernel"].to_list(), max(rows.room(width) - 16, 16), picture.among)
+    entries = [
+        Row(f"{number} {name}", _figure(calls, us), matched)
+        for name, (number, calls, us, matched) in zip(named, shown, strict=True)
+    ]
+    parts, end = rows.listed(width, top, entries)
+    if not _more(picture):
+        return parts, end
+    return [*parts, shapes.text(rows.EDGE, end + 8, _more(picture), "small")], end + 20

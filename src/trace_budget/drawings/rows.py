@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trace_budget.drawings import shapes
-from trace_budget.text import safe, shortened, wrapped
+from trace_budget.text import cells, safe, shortened, wrapped
 
 EDGE = 14
 HEAD = 52  # px of title and subtitle
 ROW = 44
+LIST_ROW = 20
 BAND_TOP, BAND = 22, 14  # of a row: where its shapes begin, and how high they are
 FOOT = 48  # px of the axis
 
@@ -50,12 +51,24 @@ def labelled(width: int, rows: Sequence[Row], pitch: float = ROW, first: float =
     return parts
 
 
-def head(width: int, title: str, under: str) -> list[str]:
-    """The title of the picture and one line under it."""
+def head(width: int, title: str, *under: str) -> list[str]:
+    """The title of the picture and one line under it: the first of `under` that fits, else the last one cut."""
+    size = int((width - 2 * EDGE) / shapes.SMALL_PX)
+    line = next((each for each in under if cells(safe(each)) <= size), under[-1])
     return [
         shapes.text(EDGE, 21, shortened(title, int(room(width) * 0.9)), "title"),
-        shapes.text(EDGE, 41, shortened(under, int((width - 2 * EDGE) / shapes.SMALL_PX)), "small"),
+        shapes.text(EDGE, 41, shortened(line, size), "small"),
     ]
+
+
+def listed(width: int, top: float, entries: Sequence[Row]) -> tuple[list[str], float]:
+    """Lines of names and figures, names cut where both do not fit; and where they end."""
+    parts = []
+    for place, entry in enumerate(entries, 1):
+        y, kind = top + LIST_ROW * place, "title" if entry.strong else ""
+        left = shortened(entry.left, int(room(width, entry.right) * (0.92 if entry.strong else 1)))
+        parts += [shapes.text(EDGE, y, left, kind), shapes.text(width - EDGE, y, entry.right, kind, "end")]
+    return parts, top + LIST_ROW * len(entries) + 12
 
 
 def key(width: int, top: float, entries: Sequence[tuple[str, str, str]]) -> tuple[list[str], float]:

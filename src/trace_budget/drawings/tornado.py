@@ -20,7 +20,12 @@ def svg(picture: Tornado, width: int = 640, dark: bool | None = True) -> str:
     bottom = rows.row_top(len(moving))
     middle = scale.at(picture.expected_pct)
     parts = [
-        *rows.head(width, f"What is assumed: {_name(picture, rows.room(width) - 20)}", _under(picture)),
+        *rows.head(
+            width,
+            f"What is assumed: {_name(picture, rows.room(width) - 20)}",
+            _under(picture),
+            "projected again at both ends of each",
+        ),
         *axis.below(scale, rows.HEAD, bottom, "expected % of a token", " %"),
         shapes.upright(scale.at(picture.target_pct), rows.HEAD, bottom, "target line dash"),
     ]

@@ -15,7 +15,12 @@ def svg(picture: Cascade, width: int = 640, dark: bool | None = True) -> str:
     scale = _scale(picture, rows.EDGE, width - rows.EDGE)
     bottom = rows.row_top(len(picture.stages))
     parts = [
-        *rows.head(width, f"{picture.verdict}: {_name(picture, rows.room(width) - 14)}", _under(picture)),
+        *rows.head(
+            width,
+            f"{picture.verdict}: {_name(picture, rows.room(width) - 14)}",
+            _under(picture),
+            f"of a token of {show_us(picture.token_us)} us",
+        ),
         *axis.below(scale, rows.HEAD, bottom, "us saved a token"),
     ]
     for index, stage in enumerate(picture.stages):
