@@ -37,3 +37,11 @@ class Dictionary:
         """The texts of codes, as an Enum of all texts seen."""
         texts = list(self._codes)
         return pl.Series(codes.name, texts, dtype=pl.Enum(texts)).gather(codes)
+
+
+def by_text(column: pl.Series, value: pl.Expr) -> pl.Series:
+    """What an expression over `text` makes of a column of texts; of an Enum each distinct text is looked at once."""
+    if not isinstance(column.dtype, pl.Enum):
+        return column.cast(pl.String).to_frame("text").select(value).to_series()
+    found = column.dtype.categories.to_frame("text").select(value).to_series()
+    return found.gather(column.to_physical())

@@ -11,7 +11,7 @@ import polars as pl
 from trace_budget.contracts import PACKINGS
 from trace_budget.errors import InputError
 from trace_budget.io.csv.table import CsvFile, CsvTable
-from trace_budget.io.dictionary import Dictionary
+from trace_budget.io.dictionary import Dictionary, by_text
 from trace_budget.io.existing import is_file
 from trace_budget.schema import caveats
 from trace_budget.schema.tables import CALLS, MARKERS
@@ -79,9 +79,9 @@ def columns(frame: pl.DataFrame, names: Mapping[str, str]) -> list[pl.Expr]:
     ]
 
 
-def last_number(column: str) -> pl.Expr:
-    """Return the number at the end of a text column (`Agent 4`, `GPU 0`, `NVIDIA H100 (1)`, `2`), else null."""
-    return pl.col(column).cast(pl.String).str.extract(r"(\d+)\)?\s*$", 1).cast(pl.Int64, strict=False)
+def last_number(column: pl.Series) -> pl.Series:
+    """Return the number each text ends with (`Agent 4`, `GPU 0`, `NVIDIA H100 (1)`, `2`), else null."""
+    return by_text(column, pl.col("text").str.extract(r"(\d+)\)?\s*$", 1).cast(pl.Int64, strict=False))
 
 
 def ns_from_decimal(column: str, digits: int) -> pl.Expr:

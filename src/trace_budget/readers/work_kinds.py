@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from trace_budget.io.dictionary import by_text
 from trace_budget.schema.kernel_names import is_dispatch_type
 
 _PLACE = "(?:Host|Device|Peer|Array|Image|Buffer)"
@@ -62,11 +63,13 @@ def _named(text: pl.Expr) -> pl.Expr:
 
 
 def with_kinds_by_name(ops: pl.DataFrame) -> pl.DataFrame:
-    """Kernels whose whole name is that of a copy or fill become one; each distinct name is looked at once."""
-    distinct = ops["name"].unique().drop_nulls().cast(pl.String).to_frame("text")
-    others = distinct.with_columns(kind_of(pl.col("text")).alias("by_name")).filter(pl.col("by_name") != "kernel")
-    if not others.height:
-        return ops
-    name, kind = pl.col("name").cast(pl.String), pl.col("kind").cast(pl.String)
-    found = name.replace_strict(others["text"], others["by_name"], default=None)
-    return ops.with_columns(pl.when(kind == "kernel").then(pl.coalesce(found, kind)).otherwise(kind).alias("kind"))
+    """Kernels whose whole name is that of a copy or fill become one; names become Enum, each is looked at once."""
+    named = ops if isinstance(ops["name"].dtype, pl.Enum) else ops.with_columns(_enum(ops["name"]))
+    by_name, kind = by_text(named["name"], kind_of(pl.col("text"))), ops["kind"].cast(pl.String)
+    odd = (by_name != "kernel").fill_null(value=False) & (kind == "kernel")
+    return named.with_columns(kind.zip_with(~odd, by_name).alias("kind")) if odd.any() else named
+
+
+def _enum(names: pl.Series) -> pl.Series:
+    texts = names.cast(pl.String)
+    return texts.cast(pl.Enum(texts.unique().drop_nulls()))

@@ -39,7 +39,7 @@ _BESIDE = ("cuda_api_trace", "nvtx_pushpop_trace", "nvtx_gpu_proj_trace")
 
 
 def _recognises(head: Head) -> bool:
-    return any(reports.shape_of(line) for line in first_lines(head.data, 2_000))
+    return reports.may_begin(head.data) and any(reports.shape_of(line) for line in first_lines(head.data, 2_000))
 
 
 def _read(path: Path, options: ReadOptions) -> Trace:

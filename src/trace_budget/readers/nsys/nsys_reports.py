@@ -11,7 +11,8 @@ import polars as pl
 
 from trace_budget.errors import InputError
 from trace_budget.io.csv.table import Cells, CsvFile, CsvTable, Shape, header_cells, read_csv
-from trace_budget.readers.csv_trace import columns, last_number, ns_from_decimal
+from trace_budget.io.dictionary import by_text
+from trace_budget.readers.csv_trace import columns, last_number, ns_from_decimal, stacked
 from trace_budget.readers.work_kinds import kind_of
 from trace_budget.schema.trace import Caveat
 
@@ -22,6 +23,7 @@ _SIZES = {
     f"{ours}_{axis}": f"{nsys}{axis.upper()}" for ours, nsys in (("grid", "Grd"), ("block", "Blk")) for axis in "xyz"
 }
 _HEADER_LIKE = r'^"?(?:Start ?\(|Time ?\(%\)|Name,Projected Start)'
+_BEGINNING = re.compile(rb"(?m)^\s*(?:\xef\xbb\xbf)?\s*" + _HEADER_LIKE.removeprefix("^").encode())
 # notes between reports, and headers of reports that are not read: their rows must not count as rows of the one before
 _ENDS = r'^(?:Processing \[|NOTICE|SKIPPED|"?(?:Time|Total|API Start|Timestamp|Start|NVTX Range)\b[^,]{0,12}[(,])'
 _MEGABYTE = 1_000_000
@@ -102,6 +104,11 @@ SHAPES = (
 )
 
 
+def may_begin(data: bytes) -> bool:
+    """Whether any line looks like the header of a report: most files are told from these without a look at each."""
+    return _BEGINNING.search(data) is not None
+
+
 def shape_of(line: str) -> str | None:
     """Return which report a header line opens: ops, calls, ranges, sums; else None."""
     if not re.search(_HEADER_LIKE, line):
@@ -147,20 +154,19 @@ def resolution_ns(table: CsvTable) -> int:
 
 def ops(tables: Sequence[CsvTable]) -> pl.DataFrame:
     """Return kernels, copies and memsets of cuda_gpu_trace."""
-    return pl.concat(map(_ops, tables), how="vertical_relaxed")
+    return stacked([_ops(table) for table in tables])
 
 
 def _ops(table: CsvTable) -> pl.DataFrame:
-    name = pl.col("Name").cast(pl.String)
+    text = pl.col("text")
     start, duration = _ns(table, "Start"), _ns(table, "Duration")
     megabytes = pl.col("Bytes").cast(pl.Float64, strict=False) if "Bytes" in table.frame.columns else pl.lit(None)
-    has_device = "Device" in table.frame.columns
-    device = pl.col("Device").cast(pl.String) if has_device else pl.lit(None, pl.String)
+    device = table.frame["Device"] if "Device" in table.frame.columns else pl.Series([None], dtype=pl.String)
     return table.frame.select(
-        kind_of(name).alias("kind"),
-        name.alias("name"),
-        (last_number("Device") if has_device else pl.lit(None, pl.Int64)).alias("device"),
-        device.str.replace(r"\s*\(\d+\)$", "").alias("device_name"),
+        by_text(table.frame["Name"], kind_of(text)).alias("kind"),
+        pl.col("Name").alias("name"),
+        last_number(device).alias("device"),
+        by_text(device, text.str.replace(r"\s*\(\d+\)$", "")).alias("device_name"),
         pl.lit(None, pl.Int64).alias("pid"),
         start.alias("start_ns"),
         (start + duration).alias("end_ns"),
@@ -174,14 +180,14 @@ def calls(tables: Sequence[CsvTable]) -> pl.DataFrame:
     names = {"pid": "Pid", "tid": "Tid", "correlation": "CorrID"}
     frames = [
         table.frame.select(
-            pl.col("Name").cast(pl.String).alias("name"),
+            pl.col("Name").alias("name"),
             _ns(table, "Start").alias("start_ns"),
             (_ns(table, "Start") + _ns(table, "Duration")).alias("end_ns"),
             *columns(table.frame, names),
         )
         for table in tables
     ]
-    return pl.concat(frames)
+    return stacked(frames)
 
 
 def ranges(tables: Sequence[CsvTable]) -> pl.DataFrame:

@@ -52,13 +52,19 @@ def _enum(names: pl.Series) -> pl.Series:
 def _unlike(kernels: pl.DataFrame, shape: list[str]) -> pl.DataFrame:
     """(name, in_row) of names whose calls have several shapes of unlike length; in_row: they follow each other."""
     lane = [name for name in ("device", "queue") if name in kernels.columns]
-    rows = kernels.select("name", "start_ns", "end_ns", *lane, shape=pl.struct(shape).rank("dense"))
-    means = rows.group_by("name", "shape").agg((pl.col("end_ns") - pl.col("start_ns")).mean().alias("mean_ns"))
+    varied = kernels.group_by("name").agg(
+        pl.any_horizontal(pl.col(size).min() != pl.col(size).max() for size in shape).alias("varied")
+    )
+    shaped = kernels.filter(pl.col("name").is_in(varied.filter("varied")["name"].implode()))
+    if not shaped.height:
+        return pl.DataFrame(schema={"name": pl.String, "in_row": pl.Boolean})
+    means = shaped.group_by("name", *shape).agg((pl.col("end_ns") - pl.col("start_ns")).mean().alias("mean_ns"))
     longest, shortest = pl.col("mean_ns").max(), pl.col("mean_ns").min()
     several = means.group_by("name").agg(pl.len().alias("shapes"), (longest >= _UNLIKE * shortest).alias("unlike"))
     wanted = several.filter((pl.col("shapes") > 1) & pl.col("unlike"))["name"]
     if not wanted.len():
         return pl.DataFrame(schema={"name": pl.String, "in_row": pl.Boolean})
+    rows = kernels.select("name", "start_ns", *lane, shape=pl.struct(shape).rank("dense"))
     ordered = rows.sort(*lane, "start_ns", nulls_last=True)
     turns = ordered.with_columns(
         (pl.col("name") != pl.col("name").shift()).fill_null(value=True).cum_sum().alias("turn")

@@ -25,6 +25,8 @@ def with_pids(ops: pl.DataFrame, host: Sequence[pl.DataFrame], where: str) -> tu
 
 def _looked_up(ops: pl.DataFrame, rows: pl.DataFrame, column: str) -> pl.DataFrame:
     """The process of a guid or thread that one process alone has."""
+    if ops[column].null_count() == ops.height:
+        return ops
     known = rows.drop_nulls([column, "pid"]).group_by(column).agg(pl.col("pid").unique().alias("pids"))
     owners = known.filter(pl.col("pids").list.len() == 1).select(column, pl.col("pids").list.first().alias("owner"))
     found = ops.select(column).join(owners, on=column, how="left", maintain_order="left")["owner"]

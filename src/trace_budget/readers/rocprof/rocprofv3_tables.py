@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from trace_budget.io.csv.table import Cells, CsvFile, Shape, header_cells, read_csv
+from trace_budget.io.dictionary import by_text
 from trace_budget.readers.csv_trace import columns, last_number, positive, rows_of
 
 _TIMES = {"start_ns": "Start_Timestamp", "end_ns": "End_Timestamp"}
@@ -93,7 +94,7 @@ def kernels(file: CsvFile) -> pl.DataFrame:
     return rows.select(
         pl.lit("kernel").alias("kind"),
         pl.col("Kernel_Name").alias("name"),
-        last_number("Agent_Id").alias("device"),
+        last_number(rows["Agent_Id"]).alias("device"),
         pl.lit(None, pl.Int64).alias("pid"),
         _guid(rows),
         *columns(rows, {**_PLACE, **_SIZES}),
@@ -104,7 +105,9 @@ def copies(file: CsvFile) -> pl.DataFrame:
     """Return one row per copy, on the device that sends to the host or else receives; the bytes are not recorded."""
     rows = rows_of(file, "copies")
     to_host = pl.col("Direction").cast(pl.String).str.ends_with("TO_HOST")
-    device = pl.when(to_host).then(last_number("Source_Agent_Id")).otherwise(last_number("Destination_Agent_Id"))
+    device = (
+        pl.when(to_host).then(last_number(rows["Source_Agent_Id"])).otherwise(last_number(rows["Destination_Agent_Id"]))
+    )
     return rows.select(
         pl.lit("memcpy").alias("kind"),
         pl.col("Direction").alias("name"),
@@ -117,24 +120,26 @@ def copies(file: CsvFile) -> pl.DataFrame:
 
 def calls(file: CsvFile) -> pl.DataFrame:
     """Return one row per HIP API call; regions of rocpd hold those of other interfaces too, numbered by themselves."""
-    rows = rows_of(file, "api").filter(~_is_marker() & ~_domain().str.contains(_OTHER_APIS))
+    every = rows_of(file, "api")
+    rows = every.filter(~(_is_marker(every) | _domain(every, _OTHER_APIS)))
     return rows.select(pl.col("Function").alias("name"), _guid(rows), *columns(rows, _CALL))
 
 
 def markers(file: CsvFile) -> pl.DataFrame:
     """Return one row per roctx range; Function holds its message."""
-    rows = rows_of(file, "api").filter(_is_marker())
+    every = rows_of(file, "api")
+    rows = every.filter(_is_marker(every))
     names = {new: recorded for new, recorded in _CALL.items() if new != "correlation"}
     kind = pl.lit("annotation").alias("kind")
     return rows.select(kind, pl.col("Function").alias("name"), _guid(rows), *columns(rows, names))
 
 
-def _domain() -> pl.Expr:
-    return pl.col("Domain").cast(pl.String).fill_null("")
+def _domain(rows: pl.DataFrame, pattern: str) -> pl.Series:
+    return by_text(rows["Domain"], pl.col("text").str.contains(pattern)).fill_null(value=False)
 
 
-def _is_marker() -> pl.Expr:
-    return _domain().str.contains(_RANGES)
+def _is_marker(rows: pl.DataFrame) -> pl.Series:
+    return _domain(rows, _RANGES)
 
 
 def _guid(rows: pl.DataFrame) -> pl.Expr:

@@ -27,6 +27,7 @@ _SIZES = (("grid", "grid"), ("workgroup", "block"))
 _PLACELESS = (
     pl.col("op_type").str.starts_with("MEMORY_COPY") | pl.col("description").str.starts_with("hipMemcpy")
 ).fill_null(value=False)
+_WORDS = {"description_id": "description", "opType_id": "op_type"}
 _NEEDED = {"rocpd_string": ("id", "string"), "rocpd_op": ("id", "opType_id")}
 
 
@@ -89,29 +90,43 @@ def _host_rows(tables: Tables, strings: pl.DataFrame) -> tuple[pl.DataFrame, pl.
 
 
 def _ops(tables: Tables, strings: pl.DataFrame, calls: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
-    wanted = _numbers("id", "gpuId", "queueId", "start", "end", "description_id", "opType_id")
-    rows = _text_of("opType_id", strings, "op_type", tables.read("rocpd_op", wanted))
-    rows = _text_of("description_id", strings, "description", rows)
-    barrier = is_no_work(pl.col("op_type")).fill_null(value=False)
+    wanted = _numbers("id", "gpuId", "queueId", "start", "end", *_WORDS)
+    rows = tables.read("rocpd_op", wanted)
+    rows = rows.join(_words(rows, strings), on=list(_WORDS), how="left", nulls_equal=True, maintain_order="left")
     links = tables.read("rocpd_api_ops", _numbers("api_id", "op_id")).unique("op_id", keep="first")
-    work = rows.filter(~barrier).join(links, left_on="id", right_on="op_id", how="left", maintain_order="left")
+    work = rows.filter("works").join(links, left_on="id", right_on="op_id", how="left", maintain_order="left")
     owners = calls.select("api_id", "pid").unique("api_id", keep="first")
     for facts in (owners, _launch_facts(tables)):
         work = work.join(facts, on="api_id", how="left", maintain_order="left")
-    alone = _sizes_are_its_own(calls)
-    ops = work.select(
-        kind_of(pl.col("description"), pl.col("op_type")).alias("kind"),
-        _name().alias("name"),
-        pl.when(~_PLACELESS).then("gpuId").alias("device"),
-        pl.when(~_PLACELESS).then("queueId").alias("queue"),
+    ops = work.with_columns(alone=_sizes_are_its_own(calls)).select(
+        *("kind", "name", "api_id", "pid", "stream", "bytes"),
+        pl.when("placed").then("gpuId").alias("device"),
+        pl.when("placed").then("queueId").alias("queue"),
         pl.col("start").alias("start_ns"),
         pl.col("end").alias("end_ns"),
-        *("api_id", "pid", "stream", "bytes"),
-        *(pl.when(alone).then(f"{size}_{axis}").alias(f"{size}_{axis}") for _, size in _SIZES for axis in "xyz"),
+        *(pl.when("alone").then(f"{size}_{axis}").alias(f"{size}_{axis}") for _, size in _SIZES for axis in "xyz"),
     )
     dropped = rows.height - work.height
     text = "barrier records are not device work and are left out"
     return ops, ((Caveat("barriers_left_out", text, dropped),) if dropped else ())
+
+
+def _words(rows: pl.DataFrame, strings: pl.DataFrame) -> pl.DataFrame:
+    """What each pair of description and operation type means: kind, name, whether it is work and its place known."""
+    pairs = rows.select(*_WORDS).unique(maintain_order=True)
+    for ids, name in _WORDS.items():
+        texts = strings.unique("id", keep="first").select(pl.col("id").alias(ids), pl.col("string").alias(name))
+        pairs = pairs.join(texts, on=ids, how="left", maintain_order="left")
+    barrier = is_no_work(pl.col("op_type")).fill_null(value=False)
+    known = pairs.select(
+        *_WORDS,
+        kind_of(pl.col("description"), pl.col("op_type")).alias("kind"),
+        _name().alias("name"),
+        (~barrier).alias("works"),
+        (~_PLACELESS).alias("placed"),
+    )
+    names = pl.Enum(known["name"].unique(maintain_order=True).drop_nulls())
+    return known.with_columns(pl.col("name").cast(names))
 
 
 def _name() -> pl.Expr:
@@ -124,7 +139,7 @@ def _name() -> pl.Expr:
 def _sizes_are_its_own(calls: pl.DataFrame) -> pl.Expr:
     """Whether the one record of sizes that a call can have is of this kernel: not when the call started several."""
     graphs = calls.filter(build.call_kind("name") == "graph_launch")["api_id"].implode()
-    return (pl.len().over("api_id") == 1) & ~pl.col("api_id").is_in(graphs)
+    return pl.col("api_id").is_unique() & ~pl.col("api_id").is_in(graphs)
 
 
 def _launch_facts(tables: Tables) -> pl.DataFrame:
