@@ -53,8 +53,14 @@ _TABLES = {
     "ascend_csv": Table(_has("Name", "Accelerator Core", "Duration"), lambda row: row["Type"] != "MEMCPY_ASYNC"),
     "plain_table": Table(
         # a table of another profiler with damaged titles may still have these
-        lambda cells: {"name", "start_ns", "end_ns"} <= set(cells) or {"Name", "Start", "Duration"} <= set(cells),
-        lambda row: row.get("kind") not in ("memcpy", "memset") and not row.get("Name", "").startswith(_COPIES),
+        lambda cells: (
+            {"name", "start_ns", "end_ns"} <= {cell.lower() for cell in cells}
+            or {"Name", "Start", "Duration"} <= set(cells)
+        ),
+        lambda row: (
+            next((row[name] for name in row if name.lower() == "kind"), "") not in ("memcpy", "memset")
+            and not row.get("Name", "").startswith(_COPIES)
+        ),
     ),
     "rocprofv3_csv": Table(_has("Agent_Id", "Kernel_Name", "Start_Timestamp", "End_Timestamp")),
 }

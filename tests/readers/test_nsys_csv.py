@@ -122,3 +122,13 @@ def test_negative_lengths_and_no_numbers_are_unknown(tmp_path: Path) -> None:
 def test_reports_without_kernels_are_refused(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
         read(written(tmp_path, text))
+
+
+def test_a_device_column_that_is_missing_leaves_devices_unknown(tmp_path: Path) -> None:
+    text = (SAMPLES / "same_run.csv").read_text()
+    assert ",Device," in text
+    trace = read(written(tmp_path, text.replace(",Device,", ",Devi_e,")))
+    whole = read(written(tmp_path, text, "whole.csv"))
+    assert trace.gpu_ops.height == whole.gpu_ops.height > 1
+    assert trace.gpu_ops["device"].null_count() == trace.gpu_ops.height
+    assert trace.gpu_ops["name"].cast(str).to_list() == whole.gpu_ops["name"].cast(str).to_list()

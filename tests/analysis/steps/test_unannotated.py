@@ -114,3 +114,13 @@ def test_steps_do_not_depend_on_gaps_inside() -> None:
             tape.run([name]).idle(int(generator.integers(0, 2 * US)))
         tape.idle(100 * US)
     assert find_steps(tape.trace()).frame["kernels"].to_list() == [45] * 6
+
+
+def test_a_delimiter_that_ends_the_trace_begins_no_step() -> None:
+    # without idle time the delimiter closes its step: behind the last one nothing is left
+    tape = Tape()
+    for names in ("a b a b a b end", "a c a c a c c end", "a b a b a b end", "a b a b a b end"):
+        tape.run(names)
+    steps = find_steps(tape.trace())
+    assert steps.frame["kernels"].sum() <= tape.trace().gpu_ops.height
+    assert 0 not in steps.frame["kernels"].to_list()

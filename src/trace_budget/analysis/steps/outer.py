@@ -82,7 +82,8 @@ def stands_apart(idle_ns: Int64Array, first: Int64Array, period: int) -> bool:
     inner = first[:, None] + np.arange(1, period)[None, :]
     inside = np.where(inner < idle_ns.size, idle_ns[np.minimum(inner, idle_ns.size - 1)], 0)
     usual = np.median(inside, axis=0).max() if period > 1 else 0.0
-    border = float(np.median(idle_ns[first[1:]])) if first.size > 1 else 0.0
+    begun = first[1:][first[1:] < idle_ns.size]  # what closes its step at the very end begins no further one
+    border = float(np.median(idle_ns[begun])) if begun.size else 0.0
     return border > APART * float(usual) and border > 0
 
 

@@ -23,7 +23,7 @@ _SIZES = {
     f"{ours}_{axis}": f"{nsys}{axis.upper()}" for ours, nsys in (("grid", "Grd"), ("block", "Blk")) for axis in "xyz"
 }
 _HEADER_LIKE = r'^"?(?:Start ?\(|Time ?\(%\)|Name,Projected Start)'
-_BEGINNING = re.compile(rb"(?m)^\s*(?:\xef\xbb\xbf)?\s*" + _HEADER_LIKE.removeprefix("^").encode())
+_BEGINNING = re.compile(rb"(?m)^[ \t]*(?:\xef\xbb\xbf)?[ \t]*" + _HEADER_LIKE.removeprefix("^").encode())
 # notes between reports, and headers of reports that are not read: their rows must not count as rows of the one before
 _ENDS = r'^(?:Processing \[|NOTICE|SKIPPED|"?(?:Time|Total|API Start|Timestamp|Start|NVTX Range)\b[^,]{0,12}[(,])'
 _MEGABYTE = 1_000_000
@@ -161,7 +161,11 @@ def _ops(table: CsvTable) -> pl.DataFrame:
     text = pl.col("text")
     start, duration = _ns(table, "Start"), _ns(table, "Duration")
     megabytes = pl.col("Bytes").cast(pl.Float64, strict=False) if "Bytes" in table.frame.columns else pl.lit(None)
-    device = table.frame["Device"] if "Device" in table.frame.columns else pl.Series([None], dtype=pl.String)
+    device = (
+        table.frame["Device"]
+        if "Device" in table.frame.columns
+        else pl.repeat(None, table.frame.height, dtype=pl.String, eager=True)
+    )
     return table.frame.select(
         by_text(table.frame["Name"], kind_of(text)).alias("kind"),
         pl.col("Name").alias("name"),
