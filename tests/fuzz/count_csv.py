@@ -65,7 +65,11 @@ _TABLES = {
     "rocprofv3_csv": Table(_has("Agent_Id", "Kernel_Name", "Start_Timestamp", "End_Timestamp")),
 }
 _DISPATCHES = Table(_has("Dispatch_ID", "GPU_ID", "Kernel_Name", "Start_Timestamp"))
-_ACTIVITY = Table(_has("Domain", "Operation", "Kernel_Name", "Stop_Timestamp"), lambda row: row["Kernel_Name"] != "")
+_OTHER_WORK = ("MEMORY_COPY", "BARRIER")  # operation types: as the name of a dispatch they name no kernel
+_ACTIVITY = Table(
+    _has("Domain", "Operation", "Kernel_Name", "Stop_Timestamp"),
+    lambda row: row["Kernel_Name"] not in ("", *_OTHER_WORK),
+)
 _SUMS = Table(_has("Name", "Calls", "TotalDurationNs", "AverageNs", "Percentage"))
 _NSYS_SUMS = Table(_has("Time", "Total Time", "Instances", "Name"))
 _NSYS_ENDS = (

@@ -43,5 +43,6 @@ def by_text(column: pl.Series, value: pl.Expr) -> pl.Series:
     """What an expression over `text` makes of a column of texts; of an Enum each distinct text is looked at once."""
     if not isinstance(column.dtype, pl.Enum):
         return column.cast(pl.String).to_frame("text").select(value).to_series()
-    found = column.dtype.categories.to_frame("text").select(value).to_series()
-    return found.gather(column.to_physical())
+    texts = pl.concat([column.dtype.categories, pl.Series([None], dtype=pl.String)])
+    found = texts.to_frame("text").select(value).to_series()
+    return found.gather(column.to_physical().fill_null(texts.len() - 1))

@@ -2,8 +2,9 @@
 
 The words are those of the recorders: CUPTI (`Memcpy HtoD`, `Memset`), nsys (`[CUDA memcpy …]`), roctracer and CLR
 (`CopyHostToDevice`, `FillBuffer`, `SDMA`, `Barrier`), rocprofiler-sdk (`MEMORY_COPY_HOST_TO_DEVICE`,
-`SCRATCH_MEMORY_ALLOC`), hipprof (`H2D`). A whole name must be one of them: a kernel may be called
-`__amd_rocclr_copyBuffer` or `memcpy_kernel`, runs on the compute units like any other, and stays a kernel.
+`SCRATCH_MEMORY_ALLOC`), hipprof (`H2D`). Apart from those of nsys in brackets, a whole name must be one of them: a
+kernel may be called `__amd_rocclr_copyBuffer` or `memcpy_kernel`, runs on the compute units like any other, and stays
+a kernel.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from trace_budget.schema.kernel_names import is_dispatch_type
 
 _PLACE = "(?:Host|Device|Peer|Array|Image|Buffer)"
 _COPY = (
-    r"^(?i:\[CUDA memcpy.*\]|Memcpy(?: ?(?:[HDPA]to[HDPA]|Unknown))?(?: ?\(.*\))?"
+    r"^(?i:\[CUDA memcpy.*|Memcpy(?: ?(?:[HDPA]to[HDPA]|Unknown))?(?: ?\(.*\))?"
     rf"|(?:hc|hip)?(?:Memcpy|Copy)_?{_PLACE}_?To_?{_PLACE}(?:2D|3D|Rect)?|SVMMemcpy"
     r"|MEMORY_COPY(?:_[A-Z_]+)?|(?:HOST|DEVICE|PEER)_TO_(?:HOST|DEVICE|PEER)|[HDP]2[HDP]"
     r"|SDMA(?:[ _].*)?|(?:Read|Write|Copy)(?:Buffer|Image)(?:Rect)?|Map(?:Buffer|Image)|UnmapMemObject"
     r"|MigrateMemObjects)$"
 )
-_FILL = r"^(?i:\[CUDA memset.*\]|Memset(?: ?\(.*\))?|MEMORY_SET(?:_[A-Z_]+)?|Fill(?:Buffer|Image)?|SVMMemFill|SET)$"
+_FILL = r"^(?i:\[CUDA memset.*|Memset(?: ?\(.*\))?|MEMORY_SET(?:_[A-Z_]+)?|Fill(?:Buffer|Image)?|SVMMemFill|SET)$"
 # words that are operation types, but as names those of kernels somebody wrote: `fill`, `memcpy`
 _OWN_NAME = r"^(?:[a-gi-z]|h[^c]|(?:Fill|SET|[HDP]2[HDP])$)"
 _NO_WORK = (

@@ -321,6 +321,8 @@ class _OpenTable:
         if name not in self._dictionaries or self.shape.column_of(self._header[-1]) != name or not self._frames:
             return False
         last = self._frames[-1][name][-1]
+        if last is None:  # cut before its name
+            return True
         return sum(int((frame[name] == last).sum()) for frame in self._frames) == 1
 
     def table(self) -> CsvTable:
