@@ -57,9 +57,8 @@ def _queries(db: sqlite3.Connection, format_name: str, names: list[str]) -> list
     if format_name == "rpd":
         text = "(SELECT string FROM rocpd_string s WHERE s.id = o.opType_id)"
         name = "(SELECT string FROM rocpd_string s WHERE s.id = o.description_id)"
-        no_kernel = (
-            f"{text} IN {_NO_WORK} OR substr({text}, 1, 4) IN ('Copy', 'Fill', 'Memc', 'MEMO') OR {name} = 'SDMA'"
-        )
+        no_kernel = f"{text} IN {_NO_WORK} OR substr({text}, 1, 4) IN ('Copy', 'Fill', 'Memc', 'MEMO')"
+        no_kernel += f" OR {name} = 'SDMA' OR {name} GLOB 'Copy*To*'"
         return [f"SELECT count(*) FROM rocpd_op o NOT INDEXED WHERE coalesce({no_kernel}, 0) = 0"]  # noqa: S608
     if format_name == "rocprof_v1_db":
         return [_of_rocprof_v1(db, names)]

@@ -48,6 +48,7 @@ def _has(*names: str) -> Callable[[Sequence[str]], bool]:
 
 _COPIES = ("[CUDA memcpy", "[CUDA memset")
 _NSYS = Table(_has("Start", "Duration", "CorrId", "GrdX", "Name"), lambda row: not row["Name"].startswith(_COPIES))
+_OTHER_WORK = ("MEMORY_COPY", "BARRIER")  # operation types: as the name of a dispatch they name no kernel
 _TABLES = {
     "rocprof_v1_csv": Table(_has("Index", "KernelName")),
     "ascend_csv": Table(_has("Name", "Accelerator Core", "Duration"), lambda row: row["Type"] != "MEMCPY_ASYNC"),
@@ -60,12 +61,12 @@ _TABLES = {
         lambda row: (
             next((row[name] for name in row if name.lower() == "kind"), "") not in ("memcpy", "memset")
             and not row.get("Name", "").startswith(_COPIES)
+            and row.get("name") not in _OTHER_WORK
         ),
     ),
     "rocprofv3_csv": Table(_has("Agent_Id", "Kernel_Name", "Start_Timestamp", "End_Timestamp")),
 }
 _DISPATCHES = Table(_has("Dispatch_ID", "GPU_ID", "Kernel_Name", "Start_Timestamp"))
-_OTHER_WORK = ("MEMORY_COPY", "BARRIER")  # operation types: as the name of a dispatch they name no kernel
 _ACTIVITY = Table(
     _has("Domain", "Operation", "Kernel_Name", "Stop_Timestamp"),
     lambda row: row["Kernel_Name"] not in ("", *_OTHER_WORK),
