@@ -4,6 +4,7 @@ import json
 import re
 import struct
 import sys
+import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,27 @@ def test_a_missing_library_costs_no_time_and_says_what_to_install(
     assert result.code == 5
     assert "pip install plotly" in result.line
     assert api.asked == {}
+
+
+@pytest.mark.parametrize("there", [True, False, None])
+def test_open_shows_the_page_and_its_failure_costs_no_answer(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, there: bool | None
+) -> None:
+    shown: list[str] = []
+
+    def browse(address: str) -> bool:
+        shown.append(address)
+        if there is None:
+            raise webbrowser.Error("could not locate runnable browser")
+        return there
+
+    monkeypatch.setattr(webbrowser, "open", browse)
+    result = run("report", SEED, *ASKED, "-o", "page.html", "--open")
+    assert (result.code, shown) == (0, [(tmp_path / "page.html").resolve().as_uri()])
+    assert ("open page.html yourself" in result.err) is (not there)
+    assert held(tmp_path / "page.html")["pct"]
+    assert run("report", SEED, *ASKED, "-o", "other.html").code == 0
+    assert len(shown) == 1
 
 
 def test_a_plot_that_fails_costs_no_answer(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

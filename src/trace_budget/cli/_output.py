@@ -164,8 +164,20 @@ def give(answer: Answer, output: Output, console: Console, force: bool) -> None:
         console.say(f"Wrote {file.path}{file.note}")
         for line in file.more:
             console.say(line)
+        if file.opened and not _opened(file.path):
+            console.say(f"No browser could be started here: open {file.path} yourself")
     if answer.failure is not None:
         raise answer.failure
+
+
+def _opened(path: Path) -> bool:
+    """Whether a browser took the page; that none is there costs no answer."""
+    import webbrowser
+
+    try:
+        return webbrowser.open(path.resolve().as_uri())
+    except (webbrowser.Error, OSError):
+        return False
 
 
 def emit(report: Report, output: Output, console: Console) -> None:

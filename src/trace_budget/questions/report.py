@@ -32,11 +32,12 @@ if TYPE_CHECKING:
     from trace_budget.schema.trace import Trace
 
 EXAMPLES = (
-    "trace-budget report decode.json.gz -o page.html",
+    "trace-budget report decode.json.gz -o page.html --open",
     "trace-budget report decode.json.gz -k gdn_fused -s 3.2 -o page.html --plot curve.svg",
 )
 
 Out = Annotated[Path, option("Output", "--output", "-o", metavar="FILE.html", text="The page to write.")]
+Open = Annotated[bool, option("Output", "--open", text="Show the page in the browser when it is written.")]
 Plot = Annotated[
     Path | None,
     plot_option("Also draw what every saving per call is worth (-: here)."),
@@ -147,6 +148,7 @@ def command(
     candidates: MaybeCandidates = None,
     plot: Plot = None,
     force: Force = False,
+    show: Open = False,
 ) -> Written:
     """The answer as one self-contained HTML page with pictures.
 
@@ -175,7 +177,7 @@ def command(
         data = as_html.render(page)
     curve = page.curve
     drawn = plotted(plot, lambda: curve) if curve is not None else ()
-    return Answer(None, (File(output, lambda: data), *drawn))
+    return Answer(None, (File(output, lambda: data, opened=show), *drawn))
 
 
 def _check(selection: Selection, stated: bool, candidates: Path | None, plot: Path | None) -> None:

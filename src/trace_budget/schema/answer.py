@@ -18,12 +18,16 @@ STDOUT = Path("-")  # as the path of a file: print it
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file to write; `data` is worked out when the report is out. `note` follows `Wrote PATH`, `more` after it."""
+    """A file to write; `data` is worked out when the report is out. `note` follows `Wrote PATH`, `more` after it.
+
+    `opened`: the browser is asked to show it.
+    """
 
     path: Path
     data: Callable[[], bytes]
     note: str = ""
     more: tuple[str, ...] = ()
+    opened: bool = False
 
 
 @dataclass(frozen=True, slots=True)
