@@ -119,7 +119,7 @@ class PlainStream:
         self._bound = (allowed or limits()).bound(self.size_bytes)
         self._file = io.BufferedReader(_AsItWas(path, self.size_bytes))
         self.compression = compression_of(self._file.peek(4)[:4])
-        self._chunks = as_utf8(self._plain_chunks())
+        self._chunks = as_utf8(self._plain_chunks(), str(path))
         self._rest = b""
 
     def __enter__(self) -> Self:
