@@ -50,3 +50,15 @@ def test_api_traces_and_headers_alone_are_refused(tmp_path: Path) -> None:
     path.write_text((SAMPLES / "results_4242.csv").read_text().splitlines()[0] + "\n")
     with pytest.raises(InputError, match="a header without rows"):
         read(path)
+
+
+def test_rows_of_each_xcc_are_one_dispatch_without_ends_too(tmp_path: Path) -> None:
+    text = (SAMPLES / "results_of_xccs.csv").read_text()
+    assert "XCC_Index" in text
+    whole = read(SAMPLES / "results_of_xccs.csv")
+    path = tmp_path / "results_of_xccs.csv"
+    path.write_text(text.replace("End_Timestamp", ""))
+    damaged = read(path)
+    assert damaged.gpu_ops.height == whole.gpu_ops.height > 1
+    assert damaged.gpu_ops["end_ns"].null_count() == damaged.gpu_ops.height
+    assert "bad_duration" in {caveat.code for caveat in damaged.caveats}

@@ -113,8 +113,9 @@ def _one_row_each(rows: pl.DataFrame) -> pl.DataFrame:
     if "XCC_Index" not in rows.columns or rows["XCC_Index"].null_count() == rows.height:
         return rows
     owner = [name for name in ("PID", "GPU_ID", "Queue_ID", "Dispatch_ID", "Kernel_Name") if name in rows.columns]
-    times = [pl.col("Start_Timestamp").min(), pl.col("End_Timestamp").max()]
-    others = [name for name in rows.columns if name not in (*owner, "XCC_Index", "Start_Timestamp", "End_Timestamp")]
+    ends = {"Start_Timestamp": pl.Expr.min, "End_Timestamp": pl.Expr.max}
+    times = [bound(pl.col(name)) for name, bound in ends.items() if name in rows.columns]
+    others = [name for name in rows.columns if name not in (*owner, "XCC_Index", *ends)]
     return rows.group_by(owner, maintain_order=True).agg(*(pl.col(name).first() for name in others), *times)
 
 
