@@ -48,7 +48,6 @@ def test_rank_takes_a_file_or_what_was_read_of_it(tmp_path: Path) -> None:
 
 
 def test_pages_and_drawings_are_written_where_asked(tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
     change = tb.Change(saving_us=3.228)
     page = tb.report(SEED, "gdn_fused", change, output=tmp_path / "page.html")
     assert page.answer.document == tb.project(SEED, "gdn_fused", change).document

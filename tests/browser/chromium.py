@@ -22,13 +22,14 @@ QUIET = (
 )  # fmt: skip
 OVERLAPS = """
 const [selector] = arguments;
-return [...document.querySelectorAll(".plot")].flatMap((plot) => {
+const named = (plot) => (plot.closest("figure") ?? plot).id;
+return [...document.querySelectorAll("svg.drawn, .plot")].flatMap((plot) => {
   const boxes = [...plot.querySelectorAll(selector)].map((e) => [e.textContent, e.getBoundingClientRect()])
     .filter(([text, box]) => text.trim() && box.width);
   const across = (one, two) => one.left < two.right - 1 && two.left < one.right - 1;
   const along = (one, two) => one.top < two.bottom - 2 && two.top < one.bottom - 2;
   return boxes.flatMap(([a, one], i) => boxes.slice(i + 1)
-    .filter(([, two]) => across(one, two) && along(one, two)).map(([b]) => `${plot.id}: ${a} | ${b}`));
+    .filter(([, two]) => across(one, two) && along(one, two)).map(([b]) => `${named(plot)}: ${a} | ${b}`));
 });
 """
 
@@ -50,12 +51,12 @@ class Browser:
         self.command("Emulation.setEmulatedMedia", media=media, features=features)
 
     def open(self, path: Path, width: int = 1280, scheme: str = "light") -> None:
-        """Load the page anew and wait until its figures are drawn."""
+        """Load the page anew and wait until it is there."""
         self.resize(width, scheme)
         for kind in ("browser", "performance"):
             self.driver.get_log(kind)
         self.driver.get(path.as_uri())
-        self.wait("document.documentElement.dataset.drawn === 'yes'")
+        self.wait("document.readyState === 'complete'")
 
     def run(self, script: str, *arguments: object) -> Any:
         """Run a script in the page and return its value."""

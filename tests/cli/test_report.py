@@ -14,7 +14,6 @@ import pytest
 from cli.fakes import FakeApi
 from shared_traces import SHARED, needs_shared
 
-pytest.importorskip("plotly")
 Run = Callable[..., Any]
 SEED = Path(__file__).parents[2] / "sample_traces" / "kineto" / "gdn_decode_gfx936.json.gz"
 ASKED = ("--kernel", "gdn_fused", "--saving-us", "3.228")
@@ -102,16 +101,6 @@ def test_the_output_is_needed_and_never_overwritten(run: Run, api: FakeApi, tmp_
     assert run("report", "t.json", *ASKED, "-o", "no/page.html").code == 5
     assert api.asked == {}
     assert (tmp_path / "page.html").read_text() == (tmp_path / "plot.svg").read_text() == "precious"
-
-
-def test_a_missing_library_costs_no_time_and_says_what_to_install(
-    run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "plotly.offline", None)
-    result = run("report", "t.json", *ASKED, "-o", "p.html")
-    assert result.code == 5
-    assert "pip install plotly" in result.line
-    assert api.asked == {}
 
 
 @pytest.mark.parametrize("there", [True, False, None])

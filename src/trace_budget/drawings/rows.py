@@ -13,6 +13,8 @@ HEAD = 52  # px of title and subtitle
 ROW = 44
 LIST_ROW = 20
 BAND_TOP, BAND = 22, 14  # of a row: where its shapes begin, and how high they are
+LEAST = 8  # characters of a name that are always shown
+BOLD = 0.92  # of a line, what bold text leaves usable
 FOOT = 48  # px of the axis
 
 
@@ -37,7 +39,16 @@ def band_top(index: int) -> float:
 
 def room(width: int, beside: str = "") -> int:
     """Characters that fit on a line of the picture, beside others."""
-    return max(int((width - 2 * EDGE) / shapes.CHAR_PX) - (len(beside) + 2 if beside else 0), 8)
+    return max(int((width - 2 * EDGE) / shapes.CHAR_PX) - (len(beside) + 2 if beside else 0), LEAST)
+
+
+def fitted(row: Row, width: int) -> str:
+    """The name of a row, cut until it and its figure fit on a line: capitals, digits and bold are wide."""
+    name, size = row.left, room(width, row.right)
+    left = (width - 2 * EDGE) * (BOLD if row.strong else 1) - shapes.width_px(row.right) - shapes.CHAR_PX
+    while size > LEAST and shapes.width_px(shortened(name, size)) > left:
+        size -= 1
+    return shortened(name, size)
 
 
 def labelled(width: int, rows: Sequence[Row], pitch: float = ROW, first: float = HEAD) -> list[str]:
@@ -46,7 +57,7 @@ def labelled(width: int, rows: Sequence[Row], pitch: float = ROW, first: float =
     for index, row in enumerate(rows):
         y = row_top(index, pitch, first) + 15
         kind = "title" if row.strong else ""
-        parts.append(shapes.text(EDGE, y, shortened(row.left, room(width, row.right)), kind))
+        parts.append(shapes.text(EDGE, y, fitted(row, width), kind))
         parts.append(shapes.text(width - EDGE, y, row.right, kind, "end"))
     return parts
 
@@ -66,8 +77,10 @@ def listed(width: int, top: float, entries: Sequence[Row]) -> tuple[list[str], f
     parts = []
     for place, entry in enumerate(entries, 1):
         y, kind = top + LIST_ROW * place, "title" if entry.strong else ""
-        left = shortened(entry.left, int(room(width, entry.right) * (0.92 if entry.strong else 1)))
-        parts += [shapes.text(EDGE, y, left, kind), shapes.text(width - EDGE, y, entry.right, kind, "end")]
+        parts += [
+            shapes.text(EDGE, y, fitted(entry, width), kind),
+            shapes.text(width - EDGE, y, entry.right, kind, "end"),
+        ]
     return parts, top + LIST_ROW * len(entries) + 12
 
 

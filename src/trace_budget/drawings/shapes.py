@@ -11,11 +11,20 @@ from trace_budget.text import safe
 TEXT_PX = 14
 CHAR_PX = 8.1  # a character of the text on average, rounded up
 SMALL_PX = 7.0
+WIDE_PX = 9.6  # a capital, a digit or a sign on average
+WIDEST_PX = 13.7
 
 
 def escaped(text: str) -> str:
     """Untrusted text for XML, of which U+FFFE and U+FFFF are no characters."""
     return html.escape(safe(text).translate({0xFFFE: "?", 0xFFFF: "?"}))
+
+
+def width_px(words: str) -> float:
+    """How wide words are at most, about, in the fonts the style sheet names."""
+    widest = sum(char in "mwMW%@" for char in words)
+    wide = sum(not char.islower() and char not in " _.,:;|'()[]" for char in words) - sum(c in "MW%@" for c in words)
+    return widest * WIDEST_PX + wide * WIDE_PX + (len(words) - widest - wide) * CHAR_PX
 
 
 def text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") -> str:

@@ -161,7 +161,6 @@ def command(
     _check(selection, is_stated(change, bench), candidates, plot)
     refuse_existing(output, overwrite=force)
     refuse_plot(plot, force=force)
-    as_html.plotly_js()
     asked: Selection | CandidateSet | None = selection if is_named(selection) else None
     usual = TokenInput(), Policy()
     if asked is not None:
