@@ -42,22 +42,30 @@ def room(width: int, beside: str = "") -> int:
     return max(int((width - 2 * EDGE) / shapes.CHAR_PX) - (len(beside) + 2 if beside else 0), LEAST)
 
 
-def fitted(row: Row, width: int) -> str:
-    """The name of a row, cut until it and its figure fit on a line: capitals, digits and bold are wide."""
-    name, size = row.left, room(width, row.right)
+def fitted(entries: Sequence[Row], width: int) -> list[str]:
+    """The names of rows, each cut to fit beside its figure; less is cut where two would become one."""
+    cut = [_fitted(entry, width) for entry in entries]
+    if len(set(cut)) == len({entry.left for entry in entries}):
+        return cut
+    return [shortened(entry.left, room(width, entry.right)) for entry in entries]
+
+
+def _fitted(row: Row, width: int) -> str:
+    """The name of a row, cut by how wide its letters are: capitals, digits and bold are wide."""
+    size = room(width, row.right)
     left = (width - 2 * EDGE) * (BOLD if row.strong else 1) - shapes.width_px(row.right) - shapes.CHAR_PX
-    while size > LEAST and shapes.width_px(shortened(name, size)) > left:
+    while size > LEAST and shapes.width_px(shortened(row.left, size)) > left:
         size -= 1
-    return shortened(name, size)
+    return shortened(row.left, size)
 
 
 def labelled(width: int, rows: Sequence[Row], pitch: float = ROW, first: float = HEAD) -> list[str]:
     """The labels of all rows; names give way to figures."""
     parts = []
-    for index, row in enumerate(rows):
+    for index, (row, name) in enumerate(zip(rows, fitted(rows, width), strict=True)):
         y = row_top(index, pitch, first) + 15
         kind = "title" if row.strong else ""
-        parts.append(shapes.text(EDGE, y, fitted(row, width), kind))
+        parts.append(shapes.text(EDGE, y, name, kind))
         parts.append(shapes.text(width - EDGE, y, row.right, kind, "end"))
     return parts
 
@@ -75,10 +83,10 @@ def head(width: int, title: str, *under: str) -> list[str]:
 def listed(width: int, top: float, entries: Sequence[Row]) -> tuple[list[str], float]:
     """Lines of names and figures, names cut where both do not fit; and where they end."""
     parts = []
-    for place, entry in enumerate(entries, 1):
+    for place, (entry, name) in enumerate(zip(entries, fitted(entries, width), strict=True), 1):
         y, kind = top + LIST_ROW * place, "title" if entry.strong else ""
         parts += [
-            shapes.text(EDGE, y, fitted(entry, width), kind),
+            shapes.text(EDGE, y, name, kind),
             shapes.text(width - EDGE, y, entry.right, kind, "end"),
         ]
     return parts, top + LIST_ROW * len(entries) + 12

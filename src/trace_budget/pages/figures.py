@@ -46,10 +46,7 @@ def _bends(curve: Curve) -> str:
 
 def waterfall_figure(waterfall: Waterfall) -> Figure:
     """Many candidates: what each saves alone, and what all of them save at once."""
-    text = (
-        "Each bar is what one candidate is expected to save alone; hatched bars are projected, solid ones measured. "
-        f"{_together(waterfall)}"
-    )
+    text = f"Each bar is what one candidate is projected to save alone. {_together(waterfall)}"
     columns = (
         TableColumn("candidate", "candidate"), TableColumn("low_us", "low us/token", 2),
         TableColumn("expected_us", "expected us/token", 2), TableColumn("high_us", "high us/token", 2),
