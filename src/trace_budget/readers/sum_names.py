@@ -46,7 +46,7 @@ def other_domain(file_name: str) -> str | None:
 
 def none_of_kernels(names: pl.Series) -> bool:
     """Whether sums are of domains, API calls, copies or steps; one domain is enough, of the rest all must be so."""
-    distinct = names.drop_nulls().cast(pl.String).unique().to_frame("name")
+    distinct = names.drop_nulls().cast(pl.String).unique(maintain_order=True).to_frame("name")
     name = pl.col("name")
     text = is_step_text(name) | name.str.contains(_CALLS) | (kind_of(name) != "kernel")
     domain, rest = distinct.select(name.str.contains(_DOMAIN).any(), text.all().alias("rest")).row(0)

@@ -73,4 +73,4 @@ def with_kinds_by_name(ops: pl.DataFrame) -> pl.DataFrame:
 
 def _enum(names: pl.Series) -> pl.Series:
     texts = names.cast(pl.String)
-    return texts.cast(pl.Enum(texts.unique().drop_nulls()))
+    return texts.cast(pl.Enum(texts.unique(maintain_order=True).drop_nulls()))

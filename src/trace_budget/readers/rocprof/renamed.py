@@ -22,9 +22,9 @@ _UNLIKE = 2.0  # between the longest and the shortest mean of the shapes
 
 def without_range_names(kernels: pl.DataFrame, ranges: pl.Series) -> tuple[pl.DataFrame, tuple[Caveat, ...]]:
     """Kernels with `<in TEXT>` for names that are texts of `ranges`, or must be those of ranges nobody recorded."""
-    names = kernels["name"].unique().drop_nulls().cast(pl.String).to_frame("name")
+    names = kernels["name"].unique(maintain_order=True).drop_nulls().cast(pl.String).to_frame("name")
     bare = pl.col("name").str.replace(_SUFFIX, "")
-    texts = ranges.unique().drop_nulls().cast(pl.String)
+    texts = ranges.unique(maintain_order=True).drop_nulls().cast(pl.String)
     known = (bare.is_in(texts.implode()) & ~bare.str.contains(_SYMBOL)) | is_step_text(bare)
     told = names.select("name", known=known, words=bare.str.contains(_WORDS))
     shaped = [name for name in _SHAPE if name in kernels.columns]

@@ -190,7 +190,7 @@ def _foreign(names: list[str]) -> tuple[Caveat, ...]:
 
 def _shortened(kernels: pl.DataFrame) -> tuple[Caveat, ...]:
     """Names that `--truncate-kernels` made: different kernels may share one."""
-    names = kernels["name"].unique().cast(pl.String)
+    names = kernels["name"].unique(maintain_order=True).cast(pl.String)
     if names.str.contains(r"[(<]|^_Z|^Cijk|^triton|__").any():
         return ()
     text = "no name shows arguments: with --truncate-kernels, different kernels can share a name"
