@@ -32,6 +32,13 @@ def test_a_stated_saving_is_the_same_for_every_call() -> None:
     assert (got.source, got.kappa, got.invalid, got.caveats) == ("user", None, "", ())
 
 
+@pytest.mark.parametrize(("times", "slip"), [(19, False), (21, True)])
+def test_times_twenty_times_too_large_are_taken_for_ns(times: int, slip: bool) -> None:
+    # the kernel takes 20 us in the trace
+    assert ("are its times in ns" in saving(saving_us=20 * times).invalid) is slip
+    assert ("are its times in ns" in saving(saving_us=3, baseline_us=20 * times).invalid) is slip
+
+
 def test_a_new_time_saves_the_rest_of_each_call() -> None:
     assert us(saving(new_us=17).expected) == [3, 3, 5, 1]
 

@@ -10,6 +10,7 @@ from gpu_simulator.program import Cpu, GraphLaunch, Launch, Pdl, Sync
 from projection.builders import Op, graph_steps, hand_trace
 from projection.programs import US, found, k, loop, node, program
 from trace_budget import api
+from trace_budget.projection.replay.host import usual_latency
 from trace_budget.projection.replay.stretch import Timeline, effective_ns
 from trace_budget.projection.target import common_schedule, prepared_rank
 from trace_budget.schema.options import Scope
@@ -118,3 +119,9 @@ def test_steps_and_streams_are_told_apart() -> None:
     line = line_of(Program("p", ((step,) * 3,)))
     assert line.step.tolist() == [0, 0, 1, 1, 2, 2]
     assert line.last_step == 2
+
+
+@pytest.mark.parametrize(("late_ns", "longest_ns"), [(9_000, 9_000), (11_000, 5_000)])
+def test_a_start_much_later_than_its_like_waited_for_more_than_its_launch(late_ns: int, longest_ns: int) -> None:
+    usual = np.array([4_800, 5_000, 5_000, 5_000, late_ns], dtype=np.int64)
+    assert usual_latency(usual) == (4_800, longest_ns)

@@ -120,12 +120,14 @@ def latencies(
     lag = start - called
     measured = [lag[free & of] for of in (~in_graph, in_graph)]
     # The latency of the other sort is a better guess than none.
-    eager, graph = (_usual(own if own.size else other) for own, other in zip(measured, measured[::-1], strict=True))
+    eager, graph = (
+        usual_latency(own if own.size else other) for own, other in zip(measured, measured[::-1], strict=True)
+    )
     low, high = np.where(in_graph, graph[0], eager[0]), np.where(in_graph, graph[1], eager[1])
     return low.astype(np.int64), high.astype(np.int64)
 
 
-def _usual(lag: Int64Array) -> tuple[int, int]:
+def usual_latency(lag: Int64Array) -> tuple[int, int]:
     """The shortest lag, and the longest that is no wait."""
     # A clock that is late everywhere makes all of them long; then the shortest still is what a launch takes.
     lag = lag[lag <= max(LATENCY_MOST_NS, int(lag.min(initial=0)))] if lag.size else lag
