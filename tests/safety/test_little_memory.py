@@ -13,6 +13,8 @@ from formats.answers import SAMPLES
 from trace_budget.batches.engines import processes
 from trace_budget.batches.engines.processes import Processes
 from trace_budget.errors import OutputError
+from trace_budget.io import little_memory
+from trace_budget.io.little_memory import STUCK
 
 TRACE = SAMPLES / "kineto/gdn_decode_gfx936.json.gz"
 TOO_LITTLE, LITTLE, SCARCE = 60_000, 250_000, 350_000  # KiB: for NumPy, for Polars, for the work
@@ -32,6 +34,27 @@ def test_a_projection_in_little_memory_is_one_line(kib: int) -> None:
     if kib < SCARCE:
         assert done.returncode == 3
         assert f"not enough memory: {kib:,} KiB are allowed" in done.stderr
+
+
+@pytest.mark.parametrize(("held", "works", "code"), [(0.95, False, STUCK), (0.5, False, 7), (0.95, True, 7)])
+def test_a_child_that_stands_still_with_its_memory_used_up_is_ended(
+    held: float, works: bool, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allowed = 600 << 20
+    monkeypatch.setattr(little_memory, "_LOOK_SECONDS", 0.2)
+    program = (
+        "import mmap, sys, time\n"
+        f"own = int(open('/proc/self/statm').read().split()[0]) * mmap.PAGESIZE\n"
+        f"held = mmap.mmap(-1, int({held} * {allowed}) - own + (1 << 20))\n"
+        f"end = time.monotonic() + 3\n"
+        f"while time.monotonic() < end:\n    {'sum(range(100_000))' if works else 'time.sleep(3)'}\n"
+        "sys.exit(7)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program]) as child:
+        try:
+            assert little_memory._ended(child, allowed) == code
+        finally:
+            child.kill()
 
 
 def test_a_limit_that_is_enough_changes_nothing() -> None:

@@ -12,6 +12,7 @@ import sys
 
 TYPE_CHECKING = False  # every command asks for the limit first: what takes time to load is for those that have one
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Sequence
     from typing import IO
 
@@ -19,6 +20,12 @@ ENOUGH_BYTES = 4 << 30
 ORDERLY = (0, 2, 3, 4, 5, 10, 130, 141, 143)
 _UNREADABLE, _OUTPUT, _TERMINATED = 3, 5, 143
 _PATIENCE_SECONDS = 10
+_LOOK_SECONDS, _STILL_LOOKS = (
+    5.0,
+    3,
+)  # as often without any work, with the memory used up, a child stands still for good
+_NEARLY_ALL = 0.9  # of the allowed memory
+STUCK = 256  # as an exit code that no process has
 _PROGRAM = """
 import sys
 count = int(sys.argv[1])
@@ -47,7 +54,7 @@ def run_apart(arguments: Sequence[str], allowed: int) -> tuple[int, str]:
     import tempfile
 
     with tempfile.TemporaryFile() as said:
-        code = _child(arguments, said)
+        code = _child(arguments, said, allowed)
         said.seek(0)
         if code in ORDERLY:
             _pass_on(said)
@@ -57,7 +64,7 @@ def run_apart(arguments: Sequence[str], allowed: int) -> tuple[int, str]:
     if code == -signal.SIGKILL:
         return 128 + signal.SIGKILL, ""
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    how = signal.Signals(-code).name if code < 0 else "a standstill" if code == STUCK else f"exit code {code}"
     line = (
         f"not enough memory: {allowed >> 10:,} KiB are allowed (ulimit -v, -d), and the work ended with {how}"
         f"{f' ({last[:200]})' if last else ''}. Allow more."
@@ -65,7 +72,7 @@ def run_apart(arguments: Sequence[str], allowed: int) -> tuple[int, str]:
     return (_OUTPUT if arguments[:1] == ["batch"] else _UNREADABLE), line
 
 
-def _child(arguments: Sequence[str], said: IO[bytes]) -> int:
+def _child(arguments: Sequence[str], said: IO[bytes], allowed: int) -> int:
     """The exit code of the child, which gets every Ctrl-C and SIGTERM too."""
     import subprocess
 
@@ -74,7 +81,8 @@ def _child(arguments: Sequence[str], said: IO[bytes]) -> int:
     child = subprocess.Popen(words, stderr=said, env={**_SPARING, **os.environ})
     before = signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     try:
-        return child.wait()
+        waits = arguments[:1] == ["batch"] or any(word == "-" or "://" in word for word in arguments)
+        return child.wait() if waits else _ended(child, allowed)
     except KeyboardInterrupt:
         child.send_signal(signal.SIGINT)  # one that went to this process alone
         child.wait(_PATIENCE_SECONDS)
@@ -83,6 +91,34 @@ def _child(arguments: Sequence[str], said: IO[bytes]) -> int:
         child.kill()
         child.wait()
         signal.signal(signal.SIGTERM, before)
+
+
+def _ended(child: subprocess.Popen[bytes], allowed: int) -> int:
+    """The exit code of the child; STUCK where a thread of a library died for want of memory and others wait for it."""
+    from subprocess import TimeoutExpired
+
+    still, before = 0, -1
+    while True:
+        try:
+            return child.wait(_LOOK_SECONDS)
+        except TimeoutExpired:
+            used_bytes, worked = _used(child.pid)
+        still = still + 1 if worked == before and used_bytes >= _NEARLY_ALL * allowed else 0
+        if still >= _STILL_LOOKS:
+            return STUCK
+        before = worked
+
+
+def _used(pid: int) -> tuple[int, int]:
+    """The most memory a process has had, and the clock ticks it has worked; (0, 0) where the system does not say."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:  # noqa: PTH123  (pathlib is slow)
+            peaks = [int(line.split()[1]) for line in status if line.startswith("VmPeak:")]
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:  # noqa: PTH123
+            fields = stat.read().rpartition(")")[2].split()
+    except OSError:
+        return 0, 0
+    return (peaks[0] << 10 if peaks else 0), int(fields[11]) + int(fields[12])
 
 
 def _pass_on(said: IO[bytes]) -> None:
