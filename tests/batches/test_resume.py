@@ -44,9 +44,9 @@ def test_ten_kills_at_random_moments_end_in_the_same_dataset(
     assert code == 3, err  # the broken files
     assert content(out) == content(few_answered)
     deadline = time.monotonic() + 60
-    while any(scratch.iterdir()) and time.monotonic() < deadline:
+    while any(scratch.glob("*/*")) and time.monotonic() < deadline:
         time.sleep(0.05)  # workers whose parent was killed tidy up as they end
-    assert list(scratch.iterdir()) == []
+    assert list(scratch.glob("*/*")) == []  # a folder may stay whose parent was killed before it had a worker
 
 
 def test_nothing_finished_is_done_again(few: Path, few_answered: Path) -> None:
