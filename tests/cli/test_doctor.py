@@ -10,8 +10,8 @@ import pytest
 import typer
 
 from trace_budget._version import VERSION
-from trace_budget.projection.replay.native import library
-from trace_budget.readers.kineto.scan import built_library
+from trace_budget.projection.replay import native
+from trace_budget.readers.kineto import scan
 
 
 def test_versions_are_the_installed_ones(run: Callable[..., Any]) -> None:
@@ -38,7 +38,7 @@ def test_what_is_optional_says_which_extra_brings_it(run: Callable[..., Any]) ->
 @pytest.mark.parametrize("off", ["", "1"])
 @pytest.mark.parametrize(
     ("item", "built", "other"),
-    [("kineto engine", built_library, "msgspec"), ("replay engine", library, "python")],
+    [("kineto engine", scan.built_library, "msgspec"), ("replay engine", native.built_library, "python")],
 )
 def test_the_parts_in_c(
     run: Callable[..., Any],

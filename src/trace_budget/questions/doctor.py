@@ -94,7 +94,7 @@ def _compiled() -> list[dict[str, str | None]]:
 
     parts = (
         ("kineto engine", "reads Kineto JSON", "msgspec", scan.built_library(), scan.find_scanner()),
-        ("replay engine", "replays what kernels wait for", "python", native.library(), native.chosen_library()),
+        ("replay engine", "replays what kernels wait for", "python", native.built_library(), native.chosen_library()),
     )
     return [
         _row(

@@ -17,7 +17,7 @@ from trace_budget import api
 from trace_budget.analysis.floor import dispatch_floor
 from trace_budget.errors import TraceBudgetError
 from trace_budget.projection.replay.dependencies import Edges
-from trace_budget.projection.replay.native import SWITCH, Columns, NativeSweep, chosen_library, library
+from trace_budget.projection.replay.native import SWITCH, Columns, NativeSweep, built_library, chosen_library
 from trace_budget.projection.replay.prepared import Vanishing
 from trace_budget.projection.replay.propagation import OP, propagate, propagate_in_python
 from trace_budget.projection.replay.schedule import schedule_of
@@ -26,7 +26,7 @@ from trace_budget.schema.trace import Trace
 
 COLUMNS = 3
 HAS_COMPILER = any(map(shutil.which, ("cc", "gcc", "clang")))
-needs_library = pytest.mark.skipif(library() is None, reason="the accelerator was not built")
+needs_library = pytest.mark.skipif(built_library() is None, reason="the accelerator was not built")
 FILES = [
     *sorted((Path(__file__).parents[3] / "sample_traces").rglob("*.json.gz")),
     *(sorted((SHARED / "kineto").glob("*.json.gz")) if SHARED.is_dir() else ()),
@@ -81,7 +81,7 @@ def test_both_engines_give_the_same_doubles_on_recorded_traces(path: Path) -> No
 
 @pytest.mark.skipif(not HAS_COMPILER, reason="no C compiler")
 def test_it_is_built_wherever_there_is_a_compiler() -> None:
-    assert library() is not None, "install again: pip install -e ."
+    assert built_library() is not None, "install again: pip install -e ."
 
 
 @needs_library
@@ -95,7 +95,7 @@ def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("row", [-1, 10_000])
 def test_an_event_outside_of_the_stretch_is_refused(row: int) -> None:
     line, edges = lines_of(to_trace(simulate(random_program(KINDS[0], 1))))[0]
-    code = library()
+    code = built_library()
     assert code is not None
     sweep = NativeSweep(code, line, edges, drawn(line, 0)[0], {})
     with pytest.raises(ValueError, match="outside"):

@@ -52,7 +52,7 @@ class _Replay(ctypes.Structure):
 
 
 @cache
-def library(path: Path | None = None) -> ctypes.CDLL | None:
+def built_library(path: Path | None = None) -> ctypes.CDLL | None:
     """The compiled replay, unless it was not built, or by another version; `path` names another library."""
     built = (Path(__file__).with_name(f"_propagate{suffix}") for suffix in EXTENSION_SUFFIXES)
     found = path or next((file for file in built if file.is_file()), None)
@@ -65,7 +65,7 @@ def library(path: Path | None = None) -> ctypes.CDLL | None:
 
 def chosen_library() -> ctypes.CDLL | None:
     """The library to use: none where TRACE_BUDGET_NO_ACCELERATOR is set."""
-    return library() if os.environ.get(SWITCH, "") in ("", "0") else None
+    return built_library() if os.environ.get(SWITCH, "") in ("", "0") else None
 
 
 class NativeSweep:
